@@ -214,7 +214,7 @@ def _add_wide_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_chunks_options(parser: argparse.ArgumentParser) -> None:
-    _add_options(parser, data=chunks.DATA, offered=chunks.DATA, losses=True)
+    _add_options(parser, data=chunks.DATA, offered=chunks.OFFERED, losses=True)
     parser.add_argument("--batches", type=Path, help="a file that keeps every fit, to go on from")
 
 

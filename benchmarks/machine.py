@@ -30,6 +30,14 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def last_cache() -> int:
+    """Bytes of the processor's last cache; 0 where the system does not tell."""
+    sizes = [
+        path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    ]
+    return max((int(size[:-1]) << 10 for size in sizes if size.endswith("K")), default=0)
+
+
 def load_average() -> float:
     """Of the last minute; 0 where the system does not tell."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0

@@ -127,7 +127,7 @@ def test_little_memory_fits_in_groups():
     assert results(model)[1].max() <= 1e-3
     facts, sample = cross_validation.survey_of(LocalPasses(chunks), 4000, 0)
     few, more = (
-        Memory(limit).together(facts, sample.count, "squared_hinge") for limit in (60_000, 600_000)
+        Memory(limit).together(facts, sample.count, "squared_hinge", 12) for limit in (60_000, 600_000)
     )
     assert 1 <= few < more
 

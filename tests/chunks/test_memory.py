@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from maxmargin import Chunks, LinearSVC
 from maxmargin.chunks import memory
@@ -72,6 +74,80 @@ def test_a_fit_takes_no_more_than_its_memory(tmp_path, packed):
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     # The data have 80 MB; they are never held at once.
     assert 1024 * int(ran.stdout) <= 48_000_000
+
+
+OF_MANY_COLUMNS = """
+import sys, warnings
+from pathlib import Path
+import numpy as np
+from scipy import sparse
+from maxmargin import Chunks, LinearSVC
+
+def peak():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+
+def drawn(rows, columns, classes, density):
+    generator = np.random.default_rng(0)
+    X = sparse.random(rows, columns, density, format="csr", random_state=1)
+    return X, generator.integers(0, classes, rows)
+
+warnings.simplefilter("ignore")
+for loss in ("hinge", "squared_hinge"):
+    LinearSVC(loss=loss).fit(Chunks(drawn(400, 20, 2, 1.0), rows=100))
+rows, columns, classes, density = map(float, sys.argv[2].split())
+data = drawn(int(rows), int(columns), int(classes), density)
+Path("/proc/self/clear_refs").write_text("5")  # forget the peak of drawing them
+before = peak()
+memory = int(sys.argv[1])
+LinearSVC(loss=sys.argv[3], tol=1e-3, max_iter=6, n_jobs=2).fit(Chunks(data, memory=memory))
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is told in /proc")
+@pytest.mark.parametrize(
+    ("memory", "shape", "loss"),
+    [
+        (90_000_000, (3000, 60_000, 20, 0.002), "squared_hinge"),
+        (60_000_000, (3000, 50_000, 2, 0.002), "hinge"),
+        (90_000_000, (8000, 700, 10, 0.2), "logistic"),
+        (60_000_000, (8000, 700, 10, 0.2), "hinge"),
+    ],
+)
+def test_what_solvers_of_several_classes_need_beside_the_rows_is_counted(memory, shape, loss):
+    command = [sys.executable, "-c", OF_MANY_COLUMNS, str(memory), " ".join(map(str, shape)), loss]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(ran.stdout) <= 1.3 * memory
+
+
+def test_classes_that_memory_has_no_room_for_at_once_come_one_after_the_other():
+    X = sparse.random(600, 6000, 0.01, format="csr", random_state=0)
+    y = np.random.default_rng(0).integers(0, 6, 600)
+
+    def fitted(memory):
+        model = LinearSVC(tol=1e-2).fit(Chunks((X, y), rows=150, memory=memory))
+        assert model.status_.certified
+        return model.n_iter_
+
+    assert fitted(4_000_000) > fitted(100_000_000)
+
+
+def test_too_little_memory_for_the_answers_is_refused_with_what_is_needed():
+    X = sparse.random(50, 200_000, 1e-4, format="csr", random_state=0)
+    y = np.arange(50) % 10
+    with pytest.raises(ValueError, match=r"memory must be at least \d+ for 10 problems of 200000 columns"):
+        LinearSVC().fit(Chunks((X, y), memory=20_000_000))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_no_number_of_rows_is_refused_where_they_are_narrow(loss):
+    facts, _ = survey_of(LocalPasses(Chunks(lambda: drawn(1))), 400_000, 0)
+    for columns, nbytes in ((1, 4), (20, 80)):
+        large = replace(facts, rows=10**11, columns=columns, nbytes=nbytes * 10**11)
+        for limit in (10**7, 10**9):
+            sampled = limit // 16 // nbytes
+            assert memory.Memory(limit).together(large, sampled, loss, 2) >= 1
 
 
 @pytest.mark.parametrize("noise", [0.2, 2.0])

@@ -122,3 +122,17 @@ def test_answers_to_rows_of_every_kind() -> None:
 def test_a_cluster_without_workers_is_refused() -> None:
     with pytest.raises(ValueError, match=r"has no workers\. Start some; client\.wait_for_workers\(1\)"):
         DaskPasses(SimpleNamespace(nthreads=dict), [])  # type: ignore[arg-type]
+
+
+def test_a_label_column_of_parquet_has_the_partitions_of_the_others(tmp_path: Any) -> None:
+    # Dask reads several files at once where only one of many columns is asked for.
+    generator = np.random.default_rng(0)
+    frames = [pd.DataFrame(generator.normal(size=(50, 8)), columns=list("abcdefgh")) for _ in range(5)]
+    for k, frame in enumerate(frames):
+        frame.to_parquet(tmp_path / f"{k}.parquet")
+    table = dd.read_parquet(str(tmp_path / "*.parquet"))
+    parts, names = delayed_parts(table.drop(columns="c"), table["c"], None)
+    assert names == list("abdefgh")
+    for (X, y, _), frame in zip(_computed(parts), frames, strict=True):
+        assert np.array_equal(X, frame.drop(columns="c").to_numpy())
+        assert np.array_equal(y, frame["c"].to_numpy())

@@ -183,4 +183,6 @@ def test_rows_drawn_for_chunks_are_the_same_again_and_their_page_has_a_line_for_
     assert -1e-9 <= found["above"] <= found["gap"] * 1.01 + 1e-9
     facts = ("drawn", done.rows, done.columns, done.nbytes, "hinge", "maxmargin")
     fit = chunks.Fit(*facts, 1.0, found["passes"], found["above"], found["gap"], 10**6, 0.2, 0.1, 1.0)
-    assert "| drawn | 3,000 x 20 |" in chunks.markdown([fit])
+    page = chunks.markdown([fit])
+    assert "| drawn | 3,000 x 20 |" in page
+    assert ("| in cache |" in page) == (machine.last_cache() > 0)  # the processor's, which says nothing

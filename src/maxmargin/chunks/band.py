@@ -120,6 +120,8 @@ class Folds:
     off: Vector
     """The lengths of what these may be off by."""
     counts: Indices
+    longest: float
+    """The length of the longest row of the chunks, whether it is folded or not."""
 
     @classmethod
     def of(cls, edges: Vector, problem: Problem, margins: Vector, width: float) -> Folds:
@@ -129,7 +131,8 @@ class Folds:
         given = rows.compiled, problem.y, problem.costs, margins, rows.lengths
         core.fold_rows(*given, edges, width, vectors, sums)
         costs, lengths, counts = sums.T.copy()
-        return cls(edges, costs, vectors, lengths * (counts + 8.0) * UNIT, counts.astype(np.int64))
+        off = lengths * (counts + 8.0) * UNIT
+        return cls(edges, costs, vectors, off, counts.astype(np.int64), rows.largest_length)
 
     def plus(self, other: Folds) -> Folds:
         """These folds with those of other rows."""
@@ -138,6 +141,7 @@ class Folds:
         self.counts = self.counts + other.counts
         lengths = np.sqrt((self.vectors * self.vectors).sum(axis=1))
         self.off = self.off + other.off + 2.0 * UNIT * lengths
+        self.longest = max(self.longest, other.longest)
         return self
 
     @property
@@ -379,6 +383,7 @@ def _dual_of(band: Band, alpha: Vector, folds: Folds, used: NDArray[np.bool_], s
         own.totals_off = float((gained * error).sum())
         own.vectors[side] = vector
         own.off = float(shares[ours] @ off[ours]) + (len(costs) + 8.0) * UNIT * size
+        own.longest = folds.longest
         sums = sums.plus(own)
     return sums
 

@@ -66,7 +66,7 @@ def fit_folds(passes: Passes, wanted: Wanted, Cs: Sequence[float], folding: Fold
         for fold in range(folding.count)
         for stated in problems_of(replace(wanted, C=C), facts.without(fold))
     ]
-    together = memory.together(facts, sample.count, wanted.loss)
+    together = memory.together(facts, sample.count, wanted.loss, len(problems))
     groups: list[list[Stated]] = [problems[i : i + together] for i in range(0, len(problems), together)]
     found: list[Model] = []
     count = 1

@@ -114,7 +114,8 @@ class _Run:
         facts, self.sample = self.facts, sample
         codes = np.searchsorted(facts.labels, sample.y)
         stated = problems_of(wanted, facts) if problems is None else problems
-        band_rows = memory.band_rows(facts, len(stated))
+        self.together = memory.together(facts, sample.count, wanted.loss, len(stated))
+        band_rows = memory.band_rows(facts, min(self.together, len(stated)))
         first = min(band_rows, unsure_rows(facts, sample.count))
         setting = Setting(facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows, first)
         settings = {one.held_out: _without(setting, one) for one in stated}
@@ -129,6 +130,8 @@ class _Run:
         for one, start in zip(self.methods, wanted.starts, strict=False):
             one.start = start if len(start[0]) == facts.columns else None
         self.begun: set[int] = set()
+        self.released: set[int] = set()
+        """The problems of which the answer is all that is left."""
         if kept is not None:
             self._go_on(kept)
         else:
@@ -145,6 +148,11 @@ class _Run:
             "seconds": time.perf_counter() - self.started,
             "methods": {k: self.methods[k].state() for k in sorted(self.begun)},
             "traces": [[tuple(record) for record in trace.records] for trace in self.traces],
+            "ended": {
+                k: status.name
+                for k, status in enumerate(self.statuses)
+                if status is not None and k in self.released
+            },
         }
         self.wanted.checkpoint.save(self.wanted.problem, state)
 
@@ -157,6 +165,9 @@ class _Run:
             self.begun.add(k)
             if self.methods[k].relative_gap <= self.wanted.tol:
                 self.statuses[k] = Status.CERTIFIED
+            if k in kept["ended"]:
+                self.statuses[k] = Status[kept["ended"][k]]
+                self._release(k)
         for trace, records in zip(self.traces, kept["traces"], strict=True):
             trace.records.extend(Record(*record) for record in records)
 
@@ -169,7 +180,7 @@ class _Run:
                     self.begun.add(k)
             totals = self._pass(going)
             if totals is None:
-                self._end(going)
+                self._end([k for k, status in enumerate(self.statuses) if status is None])
                 return
             self.passes_made += 1
             for k, total in zip(going, totals, strict=True):
@@ -177,17 +188,20 @@ class _Run:
                 self._record(k)
             self._keep()
             if self._told(going):
-                for k in self._going():
-                    self.statuses[k] = Status.STOPPED
+                self.statuses = [status or Status.STOPPED for status in self.statuses]
 
     def _going(self) -> list[int]:
-        """The problems that have not ended, if another pass may be made."""
-        going = [k for k, status in enumerate(self.statuses) if status is None]
+        """The first problems that have not ended, as many as memory has room for, or none for another pass.
+
+        Those that end make room for others.
+        """
+        left = [k for k, status in enumerate(self.statuses) if status is None]
+        going = left[: self.together]
         if going and self.budget.spent:
-            self._end(going)
+            self._end(left)
             return []
         if going and self.passes_made > self.wanted.max_passes:
-            for k in going:
+            for k in left:
                 self.statuses[k] = Status.STEPS_SPENT
             return []
         return going
@@ -224,6 +238,15 @@ class _Run:
             len(records) > method.patience and gap > 0.9 * records[-1 - method.patience].relative_gap
         ):
             self.statuses[k] = Status.NO_GAIN
+        if self.statuses[k] is Status.CERTIFIED or (
+            self.statuses[k] is not None and len(self.methods) > self.together
+        ):
+            self._release(k)
+
+    def _release(self, k: int) -> None:
+        """Give up what a problem that has ended needs no more: others may need the memory."""
+        self.methods[k].release()
+        self.released.add(k)
 
     def _told(self, which: list[int]) -> bool:
         if self.wanted.told is None:

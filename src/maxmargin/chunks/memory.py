@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from maxmargin.chunks.survey import Facts
 from maxmargin.solvers.sizes import CHUNK_COLUMNS
+from maxmargin.tools.words import amount
 
 _OF_SAMPLE, _OF_BAND = 1 / 16, 1 / 8
 """The shares of the memory that the values of the sampled rows, and those of the band, may take. Both are
@@ -23,13 +24,36 @@ _BYTES_OF_SAMPLED = 48
 _LEAST_BAND = 0.01
 """The share of all rows in the band of one of many problems, at least: with a third of that some did not
 reach 1e-3, although fewer groups of problems would make fewer passes."""
-_HESSIANS = 4
-"""Hessians of a problem: those of chunks that wait to be added, and their sum."""
+_OF_PROBLEMS = 1 / 2
+"""The share of the memory that Hessians, or vectors of wide data, may take, with the answers. The others
+have the sample with its copies, and the chunks that are read."""
+_ANSWER = 3
+"""Vectors of a number for each column that a problem leaves: w, that of the multipliers, a row of coef_."""
+_LEAST_ROWS = 64
+"""Rows of a band, at least."""
+_HESSIANS = 7
+"""Hessians of a problem: of chunks that are at work or wait to be added, their sum, and its factor."""
 _BYTES_OF_MULTIPLIERS, _VECTORS = 32, 16
 """What wide data take: the multipliers of each row, now, before and on their way, and so many vectors of a
 number for each column."""
 _SPREADS = 4.0
 """The half width of the first band, in standard deviations of a score at the sample's best point."""
+
+
+_TRIFLE = 1 << 24
+"""Bytes that are nothing beside those of a program, where somebody sets a limit that no fit can keep."""
+
+
+class TooLittleMemory(ValueError):
+    """There is no room for what a fit needs beside the rows."""
+
+    def __init__(self, limit: int, needed: int, facts: Facts, problems: int) -> None:
+        super().__init__(
+            f"memory must be at least {needed} for {amount(problems, 'problem')} of {facts.columns} "
+            f"columns. Got {limit} instead. Raise it, or use fewer columns."
+        )
+        self.limit, self.needed = limit, needed
+        self.problems, self.columns = problems, facts.columns
 
 
 @dataclass(frozen=True)
@@ -48,25 +72,31 @@ class Memory:
         """Bytes of the sample's values."""
         return min(_LARGEST_SAMPLE, int(_OF_SAMPLE * self.limit))
 
-    def together(self, facts: Facts, sampled: int, loss: str) -> int:
-        """How many problems, each with its share of the memory, are fitted in the same passes.
+    def together(self, facts: Facts, sampled: int, loss: str, problems: int) -> int:
+        """How many of so many problems, each with its share of the memory, are fitted in the same passes.
 
-        It depends on the data and the limit alone, so that the number of workers changes no bit.
+        It depends on the data and the limit alone, so that the number of workers changes no bit. Raises
+        TooLittleMemory where there is no room for one.
         """
-        each = _BYTES_OF_SAMPLED * sampled
+        answers = _ANSWER * 8 * facts.columns * problems
+        row, most = facts.nbytes / facts.rows, problems
         if facts.columns > CHUNK_COLUMNS:
-            each += _BYTES_OF_MULTIPLIERS * facts.rows + _VECTORS * 8 * facts.columns
+            own = _BYTES_OF_MULTIPLIERS * facts.rows + _VECTORS * 8 * facts.columns
         elif loss == "hinge":
-            each += int(max(64, _LEAST_BAND * facts.rows) * facts.nbytes / facts.rows)
+            own, band = int(_LEAST_ROWS * row), max(_LEAST_ROWS, _LEAST_BAND * facts.rows) * row
+            most = int(_OF_BAND * self.limit / band)
         else:
-            each += _HESSIANS * 8 * (facts.columns + 1) ** 2
-        return max(1, int(_OF_BAND * self.limit / each))
+            own = _HESSIANS * 8 * (facts.columns + 1) ** 2
+        if own + answers > max(_OF_PROBLEMS * self.limit, _TRIFLE):
+            raise TooLittleMemory(self.limit, int((own + answers) / _OF_PROBLEMS) + 1, facts, problems)
+        room = _OF_PROBLEMS * self.limit - answers
+        return max(1, min(most, int(room / (own + _BYTES_OF_SAMPLED * sampled))))
 
     def band_rows(self, facts: Facts, problems: int) -> int:
         """Rows of the band, for each of so many problems."""
         each = max(1.0, facts.nbytes / facts.rows)
         room = int(_OF_BAND * self.limit / each / problems)
-        return max(64, min(room, int(_MOST_BAND * facts.rows)))
+        return max(_LEAST_ROWS, min(room, int(_MOST_BAND * facts.rows)))
 
 
 def unsure_rows(facts: Facts, sampled: int) -> int:

@@ -38,6 +38,20 @@ class Setting:
     """Those that it holds in its first pass: as many as a sample of this size leaves unsure of."""
 
 
+_TO_THE_END = {
+    "stated",
+    "setting",
+    "point",
+    "w_of_alpha",
+    "primal",
+    "dual",
+    "class_costs",
+    "stuck",
+    "start",
+}
+"""What a method has when it has ended."""
+
+
 class Method(ABC):
     """One problem on its way: asks, is told, and knows what is proven so far."""
 
@@ -81,6 +95,11 @@ class Method(ABC):
             raise ValueError("This state is that of other columns. Delete it to begin anew.")
         self.restored()
 
+    def release(self) -> None:
+        """Give back the memory of what no model needs, since this is the end."""
+        for name in set(vars(self)) - _TO_THE_END:
+            delattr(self, name)
+
     def restored(self) -> None:  # noqa: B027 (nothing to do for most)
         """Make what is ``derived``."""
 
@@ -120,10 +139,10 @@ class Method(ABC):
         return values
 
     def take_dual(self, sums: DualSums) -> float:
-        """Keep the lower bound that some multipliers are worth, if it is the best so far."""
+        """Keep the lower bound that multipliers of all rows are worth, if it is the best so far."""
         zero = sum(self.class_costs)  # P at 0, or more: no loss is above 1 there
         upper = min(self.primal, zero * (1.0 + 4.0 * self.setting.facts.rows * UNIT))
-        reach = reach_of(self.stated, self.class_costs, upper, self.setting.facts.largest_length)
+        reach = reach_of(self.stated, self.class_costs, upper, sums.longest)
         value, factors = sums.bound(self.stated, reach)
         if value > self.dual:
             self.dual = value

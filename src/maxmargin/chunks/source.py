@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,8 @@ from maxmargin.chunks.chunk import Chunk
 if TYPE_CHECKING:
     from maxmargin.chunks.checkpoint import Checkpoint
     from maxmargin.chunks.from_files import FileParts
-    from maxmargin.chunks.survey import Facts
+    from maxmargin.chunks.survey import Facts, Sample
+    from maxmargin.features.base import FeatureMap
 
 CHUNK_BYTES = 1 << 24
 """Bytes of a chunk of which nobody has said how many rows it has: 16 MB, read in some milliseconds, and far
@@ -90,6 +93,9 @@ class Chunks:
         self._checkpoint = checkpoint
         self.facts: Facts | None = None
         """What a fit has found out about the rows."""
+        self.surveyed: tuple[Facts, Sample] | None = None
+        """What the pass has found out from which a feature map has learnt: the first one of a fit."""
+        self._maps: tuple[FeatureMap, ...] = ()
 
     @property
     def kept_in(self) -> Checkpoint | None:
@@ -97,8 +103,12 @@ class Chunks:
         if self._checkpoint is None:
             return None
         from maxmargin.chunks.checkpoint import Checkpoint
+        from maxmargin.chunks.mapped import digest_of
 
-        return Checkpoint(self._checkpoint, None if self.files is None else self.files.identity)
+        identity = None if self.files is None else self.files.identity
+        for features in self._maps:
+            identity = f"{identity} through {digest_of(features)}"
+        return Checkpoint(self._checkpoint, identity)
 
     @property
     def files(self) -> FileParts | None:
@@ -109,11 +119,27 @@ class Chunks:
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The names of the columns of tables, once they have been read."""
-        return None if self.files is None else self.files.feature_names
+        """The names of the columns of tables, once they have been read; a map's have none."""
+        return None if self.files is None or self._maps else self.files.feature_names
+
+    def mapped(self, features: FeatureMap, rows: int | None = None) -> Chunks:
+        """The same rows as a fitted feature map makes them, in chunks of so many rows where none were set.
+
+        ``make_pipeline(Nystroem(1000), LinearSVC()).fit(Chunks(...))`` fits the map, too, on rows that are
+        drawn from every chunk.
+        """
+        other = copy.copy(self)
+        other._maps, other.surveyed = (*self._maps, features), None
+        other.chunk_rows = self.chunk_rows or rows
+        return other
 
     def __iter__(self) -> Iterator[Chunk]:
         """All chunks, from the beginning."""
+        for chunk in self._as_read():
+            yield through(self._maps, chunk)
+
+    def _as_read(self) -> Iterator[Chunk]:
+        """All chunks, before they go through a feature map."""
         if self.files is not None and self.files.is_packed and self.chunk_rows is None:
             yield from self._blocks(self.files)
             return
@@ -130,7 +156,7 @@ class Chunks:
                     f"{X.shape[1]}, and {self._columns} before."
                 )
             if self.chunk_rows is None:
-                self.chunk_rows = _rows_for(X, self.memory)
+                self.chunk_rows = rows_for(_row_bytes(X), self.memory)
             begin = 0
             while begin < len(y):
                 end = min(len(y), begin + self.chunk_rows - count)
@@ -222,11 +248,35 @@ def _checked(part: Any, first: int) -> Part:
     return X, y, weight
 
 
-def _rows_for(X: Any, memory: int | None) -> int:
-    """How many rows like these make a chunk."""
+def rows_for(row_bytes: float, memory: int | None) -> int:
+    """How many rows of so many bytes make a chunk."""
     wanted = CHUNK_BYTES if memory is None else min(CHUNK_BYTES, memory // _CHUNKS_IN_MEMORY)
+    return max(_LEAST_ROWS, int(wanted / max(1.0, row_bytes)))
+
+
+def _row_bytes(X: Any) -> float:
+    """Bytes of the values of a row, on average."""
     size = (X.data.nbytes + X.indices.nbytes) if sparse.issparse(X) else X.nbytes
-    return max(_LEAST_ROWS, wanted * int(X.shape[0]) // max(1, int(size)))
+    return float(size) / max(1, int(X.shape[0]))
+
+
+def through(maps: Sequence[FeatureMap], chunk: Chunk) -> Chunk:
+    """A chunk as feature maps make it, one after the other; its rows are checked by whoever reads them."""
+    for features in maps:
+        if chunk.columns != features.n_features_in_:
+            raise ValueError(
+                f"{type(features).__name__} was fitted to {features.n_features_in_} columns. Got "
+                f"{chunk.columns} in the rows from {chunk.first} on. Fit it to such rows."
+            )
+        chunk = replace(chunk, X=mapped_rows(features, chunk.X))
+    return chunk
+
+
+def mapped_rows(features: FeatureMap, X: Any) -> Any:
+    """Rows as a feature map makes them; a map that stands for a kernel in double precision."""
+    from maxmargin.features.dense_maps import in_double
+
+    return features._map(in_double(X) if features.learns_from_a_sample else X)
 
 
 def joined(held: list[Part], first: int) -> Chunk:

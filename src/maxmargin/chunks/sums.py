@@ -62,6 +62,8 @@ class DualSums:
     """How far the two totals together may be off."""
     columns: tuple[Indices, int] | None = None
     """The columns that the vectors are of, and how many there are, where not all of them have a place."""
+    longest: float = 0.0
+    """The length of the longest row, whether it has a multiplier or not."""
 
     @classmethod
     def of(cls, problem: Problem, alpha: Vector) -> DualSums:
@@ -75,6 +77,7 @@ class DualSums:
             sums.totals[side] = core.dot(ours, ones)
             ours = alpha - ours
         sums.totals_off = core.sum_rounding(len(alpha)) * float(sums.totals.sum())
+        sums.longest = problem.rows.largest_length
         return sums
 
     def packed(self) -> DualSums:
@@ -104,6 +107,7 @@ class DualSums:
         self.vectors = self.vectors + other.vectors
         lengths = np.sqrt((self.vectors * self.vectors).sum(axis=1))
         self.off += other.off + 2.0 * UNIT * float(lengths.sum())
+        self.longest = max(self.longest, other.longest)
         return self
 
     @property

@@ -164,7 +164,7 @@ def certify(
     judging.check()
     saved = files.load_model(model)
     verdict, weight = judging.verdict(saved, model, data), judging.weights(saved, model)
-    if can_be_judged_in_chunks(saved) and chunking.reason(data, reading) is not None:
+    if can_be_judged_in_chunks(saved) and _reason(saved, chunking, data, reading) is not None:
         chunks = chunking.chunks(data, reading, reading.columns or saved.width, None)
         with Bars(quiet=as_json) as bars:
             verdict.look_at_chunks(chunks, weight, judging.max_time, bars)
@@ -178,6 +178,14 @@ def certify(
         verdict.look_at(data_set, weight, judging.max_time, bars)
         bars.finish()
     return verdict.tell(as_json=as_json)
+
+
+def _reason(
+    saved: files.StoredModel, chunking: Chunking, data: Path, reading: data_options.Reading
+) -> str | None:
+    """Why the data are read in chunks, if they are."""
+    made = 0 if saved.preparation is None else saved.own_features
+    return chunking.reason(data, reading, made)
 
 
 def _judge_independently(model: Path, data: Path, reading: data_options.Reading, *, as_json: bool) -> int:

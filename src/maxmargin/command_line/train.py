@@ -173,11 +173,15 @@ def train(
     Example: maxmargin train usual.csv --task one-class --nu 0.05 --kernel gaussian -o model.mm
 
     Example: maxmargin train data.svm -o model.mm --features monomials:2,scaling=kernel,gamma=0.5
+
+    Example: maxmargin train big.mmd -o model.mm --features nystroem:1000,gamma=0.5 --memory 2GB
     """
     import numpy as np
 
     from maxmargin.command_line.shared.fitting import Fitting, refuse
+    from maxmargin.command_line.shared.kernel_features import asked_kernel_features
     from maxmargin.command_line.shared.report import Training, report
+    from maxmargin.features.dense_maps import in_double
 
     target = output or resume
     if target is None:
@@ -232,11 +236,13 @@ def train(
     given |= _multi_class(multi_class, loss, intercept, kernel.kernel)
     if epsilon is not None:
         raise Failure("--epsilon is for --task regression. Add that, or leave --epsilon out.")
-    in_chunks = chunking.reason(data, reading)
+    seen_through = asked_kernel_features(features, kernel.given(needs_kernel=False), seed or 0)
+    in_memory_alone = None if seen_through is not None and chunking.dask is None else features
+    in_chunks = chunking.reason(data, reading, 0 if seen_through is None else seen_through.count)
     if chunking.checkpoint is not None and in_chunks is None:
         raise Failure("--checkpoint is for data that are read in chunks, and these fit. Leave it out.")
     # Without being asked to, only what can be read in chunks is.
-    asked_for_memory = kernel.kernel, features, resume, hold_out, penalty, solver, multi_class
+    asked_for_memory = kernel.kernel, in_memory_alone, resume, hold_out, penalty, solver, multi_class
     if in_chunks is not None and (
         several or chunking.memory is not None or asked_for_memory == (None,) * len(asked_for_memory)
     ):
@@ -248,7 +254,7 @@ def train(
             data,
             dask=chunking.dask is not None,
             kernel=kernel.kernel,
-            features=features,
+            features=in_memory_alone,
             resume=resume,
             hold_out=hold_out,
             penalty=None if penalty == "l2" else penalty,
@@ -258,12 +264,21 @@ def train(
         given |= {} if intercept is None else options.intercept_options(intercept)
         given |= {"solver": None, "C": 1.0 if C is None else C, "tol": 1e-4 if tol is None else tol}
         given["loss"] = loss or usual_loss(solver, model_format)
-        return trained_in_chunks.train_in_chunks(work, given, class_weight, chunking, in_chunks)
+        if seen_through is not None:
+            _refuse_features(None, True, model_format)
+        return trained_in_chunks.train_in_chunks(
+            work, given, class_weight, chunking, in_chunks, seen_through
+        )
     earlier = None if resume is None else files.load_model(resume)
     _refuse_nu(nu, C, earlier, kernel.kernel, class_weight)
     own = kernel.given(needs_kernel=not _has_kernel(earlier) and features is None)
-    asked = asked_features(features, own)
-    _refuse_features(earlier, asked is not None, model_format)
+    asked = None if seen_through is not None else asked_features(features, own)
+    _refuse_features(earlier, features is not None, model_format)
+    if seen_through is not None and earlier is not None:
+        raise Failure(
+            f"--features must not be given with --resume. Got {features!r}. Leave it out to go on with the "
+            "features of the model, or train anew without --resume."
+        )
     if kernel.kernel is not None or _has_kernel(earlier):
         _refuse_without_kernel(loss, intercept, model_format, earlier)
         if penalty not in (None, "l2"):
@@ -294,11 +309,19 @@ def train(
             estimator.set_params(class_weight=options.class_weight_of(class_weight, classes))
         _check_fingerprint(training_set, data, earlier)
         X = expanded(data_set.X, asked, earlier, problems=len(classes) if len(classes) > 2 else 1)
+        as_given = training_set
+        if seen_through is not None:
+            _refuse_rows_in_memory(training_set, seen_through.count, chunking.limit)
+            training_set = training_set.through(seen_through.learnt_from(X))
+            data_set, X = training_set.data, training_set.data.X
         work.lap("read")
         held_out = None
         if hold_out is not None:
             kept, out = _split(data_set.y, hold_out, seed or 0)
-            parts = [expanded(part, asked, earlier) for part in training_set.split(kept, out, reading)]
+            parts = [expanded(part, asked, earlier) for part in as_given.split(kept, out, reading)]
+            if seen_through is not None:
+                map_ = seen_through.learnt_from(parts[0])
+                parts = [map_.transform(in_double(part)) for part in parts]
             held_out = _held_out(estimator, parts[0], parts[1], data_set.y[kept], data_set.y[out])
             work.lap("hold out")
         bars.waiting("preparing")
@@ -382,6 +405,22 @@ def _refuse_without_kernel(
     if earlier is not None and not _has_kernel(earlier):
         raise Failure(
             "--kernel must not be given with --resume of a linear model. Train anew without --resume."
+        )
+
+
+def _refuse_rows_in_memory(training_set: Any, columns: int, limit: int) -> None:
+    """Refuse features whose values for all rows would take more memory than there is."""
+    from maxmargin.command_line.shared.in_chunks import TIMES_IN_MEMORY
+    from maxmargin.tools.words import bytes_in_words
+
+    X = training_set.data.X
+    needed = TIMES_IN_MEMORY * X.shape[0] * columns * X.dtype.itemsize
+    if needed > limit:
+        raise Failure(
+            f"--features makes {columns} columns of {X.shape[0]} rows, and a fit in memory would take "
+            f"about {bytes_in_words(needed)}, more than the {bytes_in_words(limit)} allowed. Pack the data "
+            "(maxmargin pack DATA rows.mmd) and say --memory, as in --memory 2GB: rows then go through "
+            "the features chunk by chunk."
         )
 
 

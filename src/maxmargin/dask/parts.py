@@ -121,7 +121,11 @@ def _pieces(collection: Any, sizes: tuple[int, ...] | None) -> list[Any]:
         )
     chunks = getattr(collection, "chunks", None)
     if chunks is None:
-        return list(collection.to_delayed())
+        pieces = list(collection.to_delayed())
+        if len(pieces) != collection.npartitions:
+            # Of Parquet, Dask reads several partitions at once where few columns are asked for: y, not X.
+            pieces = list(collection.to_delayed(optimize_graph=False))
+        return pieces
     if sizes is not None and sum(sizes) != sum(chunks[0]) and not np.isnan(sum(chunks[0])):
         raise ValueError(
             f"X, y and sample_weight must have as many rows. Got {sum(sizes)} and {sum(chunks[0])}."

@@ -47,7 +47,7 @@ def fit_chunks(estimator: LinearSVC, chunks: Chunks, y: Any, sample_weight: Any)
     passes = LocalPasses(chunks, estimator._threads())
     with held_back() as interrupts:
         wanted = replace(wanted_of(estimator, chunks.memory), checkpoint=chunks.kept_in)
-        fitted = fit_in_passes(passes, wanted)
+        fitted = fit_in_passes(passes, wanted, chunks.surveyed)
         chunks.facts = fitted.facts
         take_fitted(estimator, fitted)
         if chunks.feature_names is not None:

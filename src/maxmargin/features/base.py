@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from maxmargin.problem.rows import lies_on_card
 from maxmargin.tools.parameters import NotNegative, Range, check_options
 
 if TYPE_CHECKING:
+    from maxmargin.chunks import Chunks
     from maxmargin.gpu.cards import Card
 
 KernelDegree = Annotated[int, Range(f"[1, {HIGHEST_DEGREE}]")]
@@ -28,7 +29,12 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
 
     The annotations of the parameters say which values they take, and ``fit`` checks them. A map learns in
     ``_learn``, maps in ``_map`` and names columns in ``_names``.
+
+    ``Chunks`` go through a fitted map chunk by chunk, in every pass anew.
     """
+
+    learns_from_a_sample: ClassVar[bool] = False
+    """Whether rows that are drawn from ``Chunks`` tell ``fit`` as much as all of them."""
 
     @abstractmethod
     def _learn(self, X: Any) -> None:
@@ -51,6 +57,9 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learns what the map needs; y is not used. Rows that lie on a GPU are copied from there."""
+        if self._are_chunks(X):
+            self._learn_in_a_pass(X)
+            return self
         if lies_on_card(X):
             from maxmargin.gpu.cards import on_host
 
@@ -60,6 +69,8 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """phi(x) for every row of the X that it learns from, which is read and checked once."""
+        if self._are_chunks(X):
+            return self._learn_in_a_pass(X)
         if lies_on_card(X):
             return self.fit(X, y).transform(X)
         return self._map(self._read_and_learn(X))
@@ -67,6 +78,8 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
     def transform(self, X: Any) -> Any:
         """phi(x) for every row of X; of rows that lie on a GPU there, in their kind."""
         check_is_fitted(self)
+        if self._are_chunks(X):
+            return X.mapped(self)
         if lies_on_card(X):
             from maxmargin.gpu.maps import mapped
 
@@ -78,6 +91,25 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         given = _check_feature_names_in(self, input_features)
         return np.array(self._names(given), dtype=object)
+
+    @staticmethod
+    def _are_chunks(X: Any) -> bool:
+        from maxmargin.estimators.linear_svc import are_chunks
+
+        return are_chunks(X)
+
+    def _learn_in_a_pass(self, chunks: Chunks) -> Chunks:
+        """Learn from rows that are drawn from every chunk; the chunks as this map makes them."""
+        if not self.learns_from_a_sample:
+            raise ValueError(
+                f"{type(self).__name__} learns from all rows, and Chunks have only some in memory. Fit it "
+                "to rows in memory and give transform(Chunks(...)) to the classifier, or use Nystroem, "
+                "RandomFourier or PolynomialSketch."
+            )
+        from maxmargin.chunks.mapped import learned
+
+        check_options(self)
+        return learned(chunks, int(getattr(self, "seed", 0)), self.fit)[1]
 
     def _read_and_learn(self, X: Any) -> Any:
         check_options(self)

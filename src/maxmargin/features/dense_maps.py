@@ -28,6 +28,15 @@ class NumberedMap(FeatureMap):
         return [f"{prefix}{j}" for j in range(self._n_features_out)]
 
 
+def in_double(X: Any) -> Any:
+    """X in double precision.
+
+    Values of a map in single precision depend on the rows beside: BLAS sums up blocks of another size in
+    another order. In double precision that is far below what a proof says.
+    """
+    return X.astype(np.float64, copy=False)
+
+
 def map_in_blocks(X: Any, columns: int, work: Callable[[Any, NDArray[Any]], None]) -> NDArray[Any]:
     """A matrix of X's type with so many columns, made block of rows by block on all cores.
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,7 @@ class Nystroem(NumberedMap):
     True
     """
 
+    learns_from_a_sample: ClassVar[bool] = True
     count: Count = 1000
     kernel: Annotated[
         Annotated[str, Literal["gaussian", "rbf", "poly", "laplacian", "linear"]] | Kernel,

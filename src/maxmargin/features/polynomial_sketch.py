@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,7 @@ class PolynomialSketch(NumberedMap):
     (500, 2000)
     """
 
+    learns_from_a_sample: ClassVar[bool] = True
     degree: KernelDegree = 2
     gamma: Positive = 1.0
     coef0: KernelShift = 1.0

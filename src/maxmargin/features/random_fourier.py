@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,7 @@ class RandomFourier(NumberedMap):
     True
     """
 
+    learns_from_a_sample: ClassVar[bool] = True
     count: Annotated[int, Range("[2, inf)")] = 1000
     gamma: Positive = 1.0
     seed: Natural = 0

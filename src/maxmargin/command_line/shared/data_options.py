@@ -300,6 +300,17 @@ class TrainingSet:
         made = replace(self.data, X=preparation(widened(X, preparation.columns)), feature_names=names)
         return replace(self, data=made, preparation=preparation, unprepared=self.data)
 
+    def through(self, features: Any) -> TrainingSet:
+        """The same through a feature map that was fitted to its rows."""
+        from maxmargin.features.dense_maps import in_double
+        from maxmargin.files.models.preparation import Preparation
+
+        steps = Preparation.of([features]).steps
+        before = () if self.preparation is None else self.preparation.steps
+        X = features.transform(in_double(self.data.X))
+        made = replace(self.data, X=X, feature_names=None, encoding=None)
+        return replace(self, data=made, preparation=Preparation((*before, *steps)), unprepared=self.as_read)
+
     @classmethod
     def of_table(
         cls, path: Path, raw: RawTable, reading: TrainingData, encoding: Encoding | None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from maxmargin import features, files
 from maxmargin.command_line.shared.answer import Failure
+from maxmargin.command_line.shared.kernel_features import FORMS, asked_kernel_features
 from maxmargin.tools.words import bytes_in_words
 
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ def asked_features(text: str | None, kernel_options: dict[str, Any]) -> features
             f"--features is for linear models, and --{name} for kernels. Got both. Leave one out: gamma "
             "and coef0 of the features stand in --features, as in monomials:2,scaling=kernel,gamma=0.5."
         )
+    if asked_kernel_features(text, kernel_options, 0) is not None:
+        raise Failure(f"Only train takes --features {text}. Here it must be {_FORM}.")
     name, _, rest = text.partition(":")
     degree, *settings = (part.strip() for part in rest.split(","))
     if name != "monomials":
-        raise Failure(f"--features must be {_FORM}. Got {text!r} instead.")
+        raise Failure(f"--features must be {_FORM}; or, for train, {FORMS}. Got {text!r} instead.")
     if degree != "2":
         raise Failure(
             f"--features monomials must have degree 2. Got {degree!r} instead. For other degrees use "

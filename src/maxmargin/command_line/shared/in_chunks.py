@@ -7,6 +7,7 @@ import glob
 import math
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from maxmargin.proof.of_files import Finding
 
 _UNITS = "kmgt"
-_TIMES_IN_MEMORY = 3
+TIMES_IN_MEMORY = 3
 """How many times a fit in memory holds the rows: as read, as a problem, and what a solver makes."""
 _OF_THE_PROGRAM = 250_000_000
 """Bytes of Python with NumPy, SciPy and scikit-learn, and of what readers of text hold."""
@@ -70,17 +71,23 @@ class Chunking:
 
         return free_memory() if self.memory is None else bytes_of(self.memory)
 
-    def reason(self, data: Path, layout: Layout) -> str | None:
-        """Why these data are read in chunks; None where they are not."""
+    def reason(self, data: Path, layout: Layout, made: int = 0) -> str | None:
+        """Why these data are read in chunks; None where they are not.
+
+        ``made`` are the columns of the feature map that the rows go through, if they go through one.
+        """
         if str(data) == "-" or (data.exists() and not data.is_file() and not data.is_dir()):
             return None  # a pipe can be read only once
-        from maxmargin.files.data.several import bytes_in_memory, data_files
+        from maxmargin.files.data.several import bytes_in_memory, data_files, most_rows
         from maxmargin.tools.words import bytes_in_words
 
         paths = data_files(os.fspath(data))
         if len(paths) > 1:
             return f"{len(paths)} files are read in chunks"
-        needed = _TIMES_IN_MEMORY * bytes_in_memory(paths, layout.format)
+        needed = TIMES_IN_MEMORY * bytes_in_memory(paths, layout.format)
+        if made and needed <= self.limit:
+            row = TIMES_IN_MEMORY * 8 * made
+            needed = row * most_rows(paths, layout.format, enough=self.limit // row)
         if needed <= self.limit:
             return None
         return (
@@ -111,11 +118,11 @@ class TrainingChunks(Chunking):
     checkpoint: CheckpointFile = None
     dask: Scheduler = None
 
-    def reason(self, data: Path, layout: Layout) -> str | None:
+    def reason(self, data: Path, layout: Layout, made: int = 0) -> str | None:
         """Why these data are read in chunks; None where they are not."""
         if self.dask is not None:
             return f"the cluster of Dask at {self.dask} reads the data"
-        return super().reason(data, layout)
+        return super().reason(data, layout, made)
 
 
 def is_several(data: Path) -> bool:
@@ -169,21 +176,59 @@ class Passing:
             self._show(at_end=True)
 
 
-def fit_in_chunks(estimator: maxmargin.LinearSVC, chunks: Chunks, bars: Bars, data: Path) -> list[str]:
-    """Fit with progress; returns what the fit warned of beside not reaching its tolerance."""
+def fit_in_chunks(
+    estimator: maxmargin.LinearSVC,
+    chunks: Chunks,
+    bars: Bars,
+    data: Path,
+    learn: Callable[[Any], Any] | None = None,
+) -> tuple[list[str], Chunks, Any]:
+    """Fit with progress, through the map that ``learn`` makes of drawn rows.
+
+    Returns what the fit warned of beside not reaching its tolerance, the chunks it was of, and the map.
+    """
     limit = math.inf if estimator.max_time is None else estimator.max_time
     passing = Passing(bars, f"training on {data.name}", estimator.tol, limit)
     assert chunks.files is not None
     chunks.files.progress = passing.read
     estimator.callback = passing.passed
-    return fit_and_warnings(estimator, chunks)
+    from maxmargin.chunks.memory import TooLittleMemory
+    from maxmargin.tools.words import amount
+
+    features = None
+    try:
+        if learn is not None:
+            from maxmargin.chunks.mapped import learned
+
+            seed = estimator.random_state if isinstance(estimator.random_state, int) else 0
+            features, chunks = learned(chunks, seed, learn)
+        return fit_and_warnings(estimator, chunks), chunks, features
+    except TooLittleMemory as error:
+        needed = -(-(error.needed + _OF_THE_PROGRAM) // 10**6)
+        raise Failure(
+            f"--memory must be at least {needed}MB for the program and "
+            f"{amount(error.problems, 'problem')} of {error.columns} columns. It leaves "
+            f"{error.limit // 10**6}MB for a fit. Raise it, or use fewer columns."
+        ) from None
+
+
+def through_map(chunks: Chunks, features: Any, made: int) -> Chunks:
+    """The chunks as a fitted map of so many columns makes them."""
+    from maxmargin.chunks.source import rows_for
+
+    return chunks.mapped(features, rows_for(8 * made, chunks.memory))
 
 
 def can_be_judged_in_chunks(model: files.StoredModel) -> bool:
-    """Whether sums over all rows say what a model is worth: a linear classifier of plain columns."""
+    """Whether sums over all rows say what a model is worth: a linear classifier.
+
+    Its columns are plain, or those of a feature map that is learnt from a sample.
+    """
     from maxmargin import files
 
-    plain = model.encoding is None and model.preparation is None
+    steps = () if model.preparation is None else model.preparation.transformers
+    known = len(steps) < 2 and all(getattr(step, "learns_from_a_sample", False) for step in steps)
+    plain = model.encoding is None and known
     if not (isinstance(model, files.SavedModel) and plain and model.has_classes and not model.is_joint):
         return False
     C = model.problem.get("C")
@@ -227,6 +272,8 @@ def judged_in_chunks(
     def told(step: int, seconds: float, certificate: Any, label: Any) -> None:
         passing.passed(Progress(step, seconds, certificate, tol, label=label))
 
+    if model.preparation is not None:
+        chunks = through_map(chunks, model.preparation.transformers[0], model.own_features)
     starts = tuple((w.copy(), float(b)) for w, b in zip(model.coef, model.intercept, strict=True))
     wanted = Wanted(
         loss=stated["loss"],
@@ -241,11 +288,11 @@ def judged_in_chunks(
         told=told,
     )
     fitted = fit_in_passes(LocalPasses(chunks), wanted)
-    chunks.facts = facts = fitted.facts
+    facts = fitted.facts
     refusals = []
     if [label_text(label) for label in facts.labels] != classes:
         refusals.append("the data have other labels than the model")
-    if facts.columns != model.features:
+    if facts.columns != model.own_features:
         refusals.append(f"the data have {facts.columns} columns, and the model {model.features}")
     if model.rows is not None and model.rows != facts.rows:
         refusals.append(f"the data have {facts.rows} rows, and the model was trained on {model.rows}")

@@ -124,7 +124,9 @@ Features = Annotated[
     typer.Option(
         "--features",
         help="monomials:2: columns and their products, never written out. It may go on with "
-        ",scaling=kernel ,gamma=G ,coef0=R or ,interaction_only (no spaces).",
+        ",scaling=kernel ,gamma=G ,coef0=R or ,interaction_only (no spaces). train takes nystroem:1000 and "
+        "random-fourier:1000, too: so many columns that stand for a kernel. These may go on with ,gamma=G "
+        "and, the former, with ,kernel=gaussian (laplacian, poly, linear) ,degree=D ,coef0=R.",
         show_default="the columns alone",
     ),
 ]

@@ -185,6 +185,11 @@ class Training:
         return getattr(self.estimator, "expansion_", None)
 
     @property
+    def columns(self) -> int:
+        """The columns of the data, before they go through a feature map."""
+        return int((self.training_set.as_read if self.before else self.data_set).X.shape[1])
+
+    @property
     def before(self) -> list[str]:
         """The names of the steps that columns of numbers go through before the model."""
         preparation = self.training_set.preparation
@@ -249,12 +254,12 @@ def _as_json(training: Training, tested: tuple[int, int] | None, memory: int | N
         "loss": getattr(estimator, "loss", "hinge"),
         **kernel_as_json(training),
         "feature_map": features_as_json(training.expansion),
-        "table": encoding_as_json(training.data_set.encoding),
+        "table": encoding_as_json(training.training_set.as_read.encoding),
         "before": training.before,
         "solver": estimator.solver_,
         "steps": training.steps,
         "rows": X.shape[0],
-        "columns": X.shape[1],
+        "columns": training.columns,
         "stored": int(getattr(X, "nnz", X.size)),
         "skipped": training.data_set.skipped,
         "classes": list(estimator.classes_),
@@ -279,7 +284,7 @@ def _as_json(training: Training, tested: tuple[int, int] | None, memory: int | N
 
 def _print_words(training: Training, tested: tuple[int, int] | None, memory: int | None) -> None:
     X, work = training.data_set.X, training.work
-    first = f"{work.data}: {X.shape[0]} rows, {X.shape[1]} columns, {_classes(training)}."
+    first = f"{work.data}: {X.shape[0]} rows, {training.columns} columns, {_classes(training)}."
     about_data(first, training.training_set, training.choice)
     if len(training.certificates) > 1:
         _print_classes(training)

@@ -37,6 +37,7 @@ class OnCluster:
 
     fingerprint: str | None = None
     nbytes: int | None = None
+    features: Any = None
 
     def __init__(self, chunking: TrainingChunks, reading: data_options.TrainingData, data: Path) -> None:
         if chunking.checkpoint is not None:

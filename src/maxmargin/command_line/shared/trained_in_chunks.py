@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,9 +14,11 @@ from maxmargin.command_line.shared.answer import INTERRUPTED, Failure, attribute
 from maxmargin.command_line.shared.endings import ending, peak_memory
 from maxmargin.command_line.shared.fitting import Fitting, about_fit, about_work, refuse
 from maxmargin.command_line.shared.in_chunks import TrainingChunks, fit_in_chunks
+from maxmargin.command_line.shared.kernel_features import KernelFeatures, error_in_words
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.voice import VOICE
 from maxmargin.files.data.labels import label_text, quoted_label
+from maxmargin.files.models.preparation import Preparation
 from maxmargin.proof.model import each_of
 from maxmargin.tools.words import percent, some
 
@@ -37,6 +38,8 @@ class Source(Protocol):
     """What a fit has found out about the rows."""
     nbytes: int | None
     """Bytes of all files, where they are known."""
+    features: Any
+    """The fitted map that the rows go through, if there is one."""
 
     def fit(self, estimator: maxmargin.LinearSVC, bars: Bars, data: Path) -> list[str]:
         """Fit with progress; returns what the fit warned of beside not reaching its tolerance."""
@@ -46,15 +49,19 @@ class Source(Protocol):
 class _Here:
     """Chunks that this process reads."""
 
-    def __init__(self, chunks: Chunks) -> None:
+    features: Any = None
+
+    def __init__(self, chunks: Chunks, asked: KernelFeatures | None) -> None:
         assert chunks.files is not None
+        self.asked = asked
         self.chunks, self.facts = chunks, chunks.facts
         self.fingerprint = chunks.files.fingerprint
         self.nbytes: int | None = chunks.files.nbytes
 
     def fit(self, estimator: maxmargin.LinearSVC, bars: Bars, data: Path) -> list[str]:
         """Fit with progress."""
-        warned = fit_in_chunks(estimator, self.chunks, bars, data)
+        learn = None if self.asked is None else self.asked.learnt_from
+        warned, self.chunks, self.features = fit_in_chunks(estimator, self.chunks, bars, data, learn)
         self.facts = self.chunks.facts
         return warned
 
@@ -77,13 +84,18 @@ def refuse_in_chunks(
 
 
 def train_in_chunks(
-    work: Fitting, given: dict[str, Any], class_weight: str | None, chunking: TrainingChunks, reason: str
+    work: Fitting,
+    given: dict[str, Any],
+    class_weight: str | None,
+    chunking: TrainingChunks,
+    reason: str,
+    asked: KernelFeatures | None = None,
 ) -> int:
     """Train, write the model and say how it went; returns the exit code."""
     source: Source
     reading = work.reading
     if chunking.dask is None:
-        source = _Here(chunking.chunks(work.data, reading, reading.columns, chunking.checkpoint))
+        source = _Here(chunking.chunks(work.data, reading, reading.columns, chunking.checkpoint), asked)
     else:
         from maxmargin.command_line.shared.trained_by_dask import OnCluster
 
@@ -96,7 +108,10 @@ def train_in_chunks(
     estimator._check_parameters()
     if not work.as_json and not VOICE.quiet:
         typer.echo(f"{reason[0].upper()}{reason[1:]}.", err=True)
-    save = partial(work.save, estimator, source.fingerprint)
+
+    def save() -> None:
+        work.save(_with_features(estimator, source.features), source.fingerprint)
+
     with Bars(quiet=work.as_json) as bars, work.written(bars, save):
         warned = source.fit(estimator, bars, work.data)
     words, code = _ending(estimator, chunking, work.data)
@@ -114,9 +129,13 @@ def train_in_chunks(
         f"{quoted_label(label)} ({count})" for label, count in zip(facts.labels, facts.counts, strict=True)
     ]
     typer.echo(
-        f"{work.data}: {facts.rows} rows, {facts.columns} columns, classes {some(counts, 10)}, in "
-        f"{facts.chunks} chunks."
+        f"{work.data}: {facts.rows} rows, {_columns(source, facts)} columns, classes {some(counts, 10)}, "
+        f"in {facts.chunks} chunks."
     )
+    if source.features is not None:
+        preparation = Preparation.of([source.features])
+        typer.echo(f"Before the model: {preparation}; it is a part of the model.")
+        typer.echo(error_in_words(source.features))
     about_fit(warned, words, code)
     each = each_of(estimator.certificate_)
     worst = max(range(len(each)), key=lambda k: each[k].relative_gap)
@@ -128,6 +147,20 @@ def train_in_chunks(
         typer.echo(f"Test accuracy: {percent(tested[0] / tested[1])}, {tested[0]} of {tested[1]} rows.")
     typer.echo("\n".join(about_work(estimator.solver_, work.seconds, memory, work.target)))
     return code
+
+
+def _columns(source: Source, facts: Facts) -> int:
+    """The columns of the data, before they go through a feature map."""
+    return facts.columns if source.features is None else int(source.features.n_features_in_)
+
+
+def _with_features(estimator: maxmargin.LinearSVC, features: Any) -> Any:
+    """What is to be saved: the estimator, with the map that the rows went through before it saw them."""
+    if features is None:
+        return estimator
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(features, estimator)
 
 
 def _ending(estimator: maxmargin.LinearSVC, chunking: TrainingChunks, data: Path) -> tuple[str, int]:
@@ -175,7 +208,8 @@ def _as_json(
         "solver": estimator.solver_,
         "passes": int(estimator.n_iter_),
         "rows": facts.rows,
-        "columns": facts.columns,
+        "columns": _columns(source, facts),
+        "before": [] if source.features is None else [str(Preparation.of([source.features]))],
         "stored": facts.stored,
         "chunks": facts.chunks,
         "bytes": source.nbytes,

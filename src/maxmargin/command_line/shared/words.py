@@ -9,7 +9,11 @@ import re
 def as_options(message: str) -> str:
     """What is said to those who write Python, said to those who write commands."""
     message = _ON_THE_COMMAND_LINE.sub(r"\1", message)
-    message = re.sub(r"The '(\w+)' parameter of Monomials must", r"\1 of --features must", message)
+    message = re.sub(
+        r"The '(\w+)' parameter of (?:Monomials|Nystroem|RandomFourier) must",
+        r"\1 of --features must",
+        message,
+    )
     message = re.sub(r"The '(\w+)' parameter of \w+ must", lambda f: f"{option_of(f[1])} must", message)
     given = rf"\b({'|'.join(_PARAMETERS)})='?([\w.-]+)'?"
     message = re.sub(given, lambda found: f"{option_of(found[1])} {found[2]}", message)

@@ -238,6 +238,12 @@ def _certificates(model: LinearSVC, X: Any) -> list[Certificate]:
     proof = getattr(model, "certificate_", None)
     each = list(proof) if isinstance(proof, Certificates) else [proof]
     certificates = [one for one in each if isinstance(one, Certificate)]
+    if any(not one.knows_rows for one in certificates):
+        raise ValueError(
+            "exact_kernel_bound needs a multiplier for each row, and a fit in passes over Chunks keeps "
+            "none: what it proves is about the problem on the features. Fit rows that fit into memory for "
+            "a bound on the exact kernel."
+        )
     if len(certificates) < len(each) or math.isinf(model._stated_problem["C"]):
         raise ValueError(
             "exact_kernel_bound needs the certificate of a soft margin. This model has none: fit it again, "

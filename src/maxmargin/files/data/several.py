@@ -7,6 +7,7 @@ import glob
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from maxmargin.files.data.reading import COMPRESSED, DataError, about, file_format, open_file
@@ -16,6 +17,10 @@ _KNOWN = (".svm", ".libsvm", ".txt", ".npz", ".csv", ".tsv", ".parquet", ".mmd")
 _PIECES, _PIECE = 64, 1 << 14
 """Pieces of a file that are looked at, spread evenly over it, and the bytes of each."""
 
+_SHORTEST_LINE = 2
+"""Bytes of a line with a label and no value."""
+_SHORT_LINE = 32
+"""Bytes of a line with a few values: compressed text is taken for such lines where nobody counts them."""
 _TEXT_SHRINKS = 5
 """How many times smaller text of numbers is when it is compressed, about."""
 
@@ -72,6 +77,28 @@ def state_of(paths: Sequence[str]) -> str:
                 if status.st_size <= _PIECE:
                     break
     return total.hexdigest()
+
+
+def most_rows(paths: Sequence[str], format: str | None, enough: int) -> int:
+    """At most how many rows packed files and LIBSVM text have; 0 for others.
+
+    Lines are counted only where there can be more than ``enough``.
+    """
+    rows = 0
+    for path in paths:
+        kind = file_format(path, format)
+        if kind not in ("mmd", "libsvm"):
+            continue
+        with about(path), open_file(path) as file:
+            if kind == "mmd":
+                from maxmargin.files.data.packed import Packed
+
+                rows += Packed(file).rows
+            elif Path(path).suffix.lower() in COMPRESSED:
+                rows += _TEXT_SHRINKS * os.path.getsize(path) // _SHORT_LINE
+            elif os.path.getsize(path) > _SHORTEST_LINE * enough:
+                rows += sum(piece.count(b"\n") for piece in iter(partial(file.read, 1 << 20), b"")) + 1
+    return rows
 
 
 def bytes_in_memory(paths: Sequence[str], format: str | None = None) -> int:

@@ -56,6 +56,11 @@ class Step(NamedTuple):
     parameters: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
 
+    @property
+    def in_double(self) -> bool:
+        """Whether it was fitted in double precision."""
+        return all(array.dtype != np.float32 for array in self.arrays.values())
+
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
@@ -97,6 +102,8 @@ class Preparation:
             for step, transformer in zip(self.steps, self.transformers, strict=True):
                 if sparse.issparse(X) and (step.name == "polar" or step.parameters.get("with_mean")):
                     X = dense(X)
+                if step.name in _OF_KERNELS and step.in_double:
+                    X = X.astype(np.float64, copy=False)
                 X = transformer.transform(X)
         return X
 
@@ -112,6 +119,15 @@ class Preparation:
 def _in_words(step: Step) -> str:
     if step.name == "max_abs_scaler":
         return "columns scaled to at most 1 in size"
+    if step.name == "nystroem":
+        kernel, made = step.parameters["kernel"], step.arrays["projection_"].shape[1]
+        numbers = [
+            f", {name} = {value:.6g}" for name, value in kernel.items() if isinstance(value, float | int)
+        ]
+        return f"nystroem ({made} columns for the {kernel['kernel']} kernel{''.join(numbers)})"
+    if step.name == "random_fourier":
+        gamma, made = step.parameters["gamma"], 2 * step.arrays["directions_"].shape[1]
+        return f"random fourier ({made} columns for the gaussian kernel, gamma = {gamma:.6g})"
     if step.name != "standard_scaler":
         return step.name.replace("_", " ")
     parts = [("with_mean", "mean 0"), ("with_std", "variance 1")]
@@ -295,6 +311,8 @@ def _numbered(step: Any) -> int:
     return int(step._n_features_out)
 
 
+_OF_KERNELS = ("nystroem", "random_fourier", "polynomial_sketch")
+"""Steps whose values in single precision depend on the rows beside."""
 _SCALERS = ("standard_scaler", "max_abs_scaler")
 STEP_NAMES: tuple[str, ...] = ("buckets", "distances", "interactions", "log", "max_abs_scaler", "monomials")
 STEP_NAMES += ("nystroem", "paraboloid", "polar", "polynomial_sketch", "random_fourier", "squares")

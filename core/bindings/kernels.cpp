@@ -179,6 +179,8 @@ void bind_values(nb::module_& m) {
     const ByteRows* bytes = std::get_if<ByteRows>(&rows);
     return bytes ? std::pair{bytes->off(), bytes->share_off()} : std::pair{0.0, 0.0};
   });
+  define_loop(m, "largest_of_whole_numbers", {"data"},
+              [](const Data& data) { return largest_of_whole_numbers(data.stored_rows()); });
   define_loop(m, "kernel_diagonal", {"kernel", "data", "out"},
               [](const KernelSum& kernel, const Data& data, const Vector& out) {
                 require(!kernel.uses(Common::given) || data.columns() == data.count(),

@@ -353,14 +353,17 @@ void for_each_pair(const KernelSum& kernel, const Encoded<T>& rows, const Encode
   share_out(budget.threads_for(n * columns.count() * rows.work()), items, [&](Integer item) {
     if (std::this_thread::get_id() == caller && ended(batch * columns.count() * rows.work())) over = true;
     if (over) return;
-    const Integer begin = item * batch, size = std::min<Integer>(batch, n - begin);
+    // Of a triangle the longest rows come first, so that threads end together; all begin at the first tile,
+    // since it takes sparse rows long to find where to begin anywhere else.
+    const Integer begin = (once ? items - 1 - item : item) * batch;
+    const Integer size = std::min<Integer>(batch, n - begin);
     std::vector<Integer> numbers(static_cast<std::size_t>(size));
     std::iota(numbers.begin(), numbers.end(), begin);
     typename Encoded<T>::Queries queries;
     queries.read(rows, numbers);
     const Integer diagonal = begin / kTile;
     columns.for_each_tile(
-        kernel, queries, once ? diagonal : 0, columns.tiles(),
+        kernel, queries, 0, once ? diagonal + 1 : columns.tiles(),
         [&](int query, Integer tile, const TileSums<T>& values) {
           const Integer first = tile * kTile, lanes = std::min<Integer>(kTile, columns.count() - first);
           const Integer row = begin + query, some = std::min<Integer>(kQueries, size - query);

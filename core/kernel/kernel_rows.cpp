@@ -89,6 +89,23 @@ Encoding encoding_for(std::initializer_list<const StoredRows*> all, const Kernel
   return {columns <= std::max(64.0, 6 * width) ? Holding::dense : Holding::sparse};
 }
 
+double largest_of_whole_numbers(const StoredRows& rows) {
+  return std::visit(
+      [](const auto& kind) {
+        double largest = 0;
+        for (Integer i = 0; i < kind.count && largest < std::numeric_limits<double>::infinity(); ++i) {
+          double squares = 0;
+          for_each_value(kind[i], [&](Integer, auto value) {
+            const double v = static_cast<double>(value);
+            squares += v == std::nearbyint(v) ? v * v : std::numeric_limits<double>::infinity();
+          });
+          largest = std::max(largest, squares);
+        }
+        return largest;
+      },
+      rows);
+}
+
 ByteRows byte_rows(const StoredRows& rows, double unit) {
   return std::visit(
       [&](const auto& kind) {

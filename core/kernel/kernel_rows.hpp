@@ -85,6 +85,9 @@ inline Integer columns_of(const KernelRows& rows) {
 // The cheapest way to hold these rows for a kernel, if all of them are to be held alike.
 Encoding encoding_for(std::initializer_list<const StoredRows*> all, const KernelSum& kernel);
 
+// The largest squared length of a row, where all values are whole numbers; infinity where some is not.
+double largest_of_whole_numbers(const StoredRows& rows);
+
 // All of the rows, as multiples of `unit`.
 ByteRows byte_rows(const StoredRows& rows, double unit);
 

@@ -14,6 +14,7 @@ namespace {
 constexpr Integer kTargetTiles = 4;            // of targets that are held at once
 constexpr Integer kSparseTargets = 1 << 15;    // and of those with few values
 constexpr Integer kValues = Integer{1} << 27;  // of a kernel, between two calls of who wants to know
+constexpr Integer kChunkAmong = 8 * kTile;     // rows whose values among themselves are computed twice
 
 // All sums are in double; the values of the kernel are computed in T.
 template <class T>
@@ -90,6 +91,75 @@ void expansions_in(const KernelSum& kernel, const Encoding& encoding, SomeRows s
   }
 }
 
+// The same for sparse rows of which the first targets are the support: a value between two of these is
+// computed once, and added to the sums of both. There is one segment.
+template <class T>
+void expansions_among(const KernelSum& kernel, const Encoding& encoding, SomeRows targets,
+                      const Coefficients& coefficients, Integer s, double* out, const Budget& budget,
+                      const std::function<void()>& between) {
+  const Integer n = static_cast<Integer>(targets.which.size()), sums = coefficients.rows;
+  const Encoded<T> all(targets.rows, targets.which, kernel, encoding, all_columns(targets.rows));
+  const Integer batch = all.queries_at_once(), tiles = all.tiles();
+  std::fill(out, out + n * sums, 0.0);
+  std::vector<typename Encoded<T>::Queries> batches;
+  std::vector<Integer> numbers;
+  std::vector<double> back;  // what later rows add to those of the chunk: [item][sum][row]
+  Integer since = 0;         // values, since the last call of `between`
+  for (Integer begin = 0; begin < s; begin += kChunkAmong) {
+    const Integer end = std::min(begin + kChunkAmong, s), count = end - begin;
+    batches.resize(static_cast<std::size_t>((count + batch - 1) / batch));
+    for (Integer q = 0; q < count; q += batch) {
+      numbers.resize(static_cast<std::size_t>(std::min(batch, count - q)));
+      std::iota(numbers.begin(), numbers.end(), begin + q);
+      batches[q / batch] = {};  // lest rows of the last chunk fill its places
+      batches[q / batch].read(all, numbers);
+    }
+    const Integer first_tile = begin / kTile, left = tiles - first_tile;
+    const Integer threads = budget.threads_for(left * kTile * count * all.work());
+    const Integer step = std::min((left + threads - 1) / threads, all.tiles_at_once(threads));
+    const Integer items = (left + step - 1) / step;
+    back.assign(static_cast<std::size_t>(items * sums * count), 0.0);
+    share_out(threads, items, [&](Integer item) {
+      const Integer first = first_tile + item * step, last = std::min(first + step, tiles);
+      double* const own_back = back.data() + item * sums * count;
+      for (std::size_t number = 0; number < batches.size(); ++number) {
+        const auto add = [&](int query, Integer tile, const TileSums<T>& values) {
+          const Integer start = tile * kTile, lanes = std::min<Integer>(kTile, n - start);
+          // Rows of the chunk among themselves, and those behind the support, add to one sum only.
+          const Integer shared = start < end ? 0 : std::clamp<Integer>(s - start, 0, lanes);
+          for (int q = 0; q < kQueries; ++q) {
+            const Integer place = static_cast<Integer>(number) * batch + query + q;
+            if (place >= count) break;
+            for (Integer r = 0; r < sums; ++r) {
+              const double* const own = coefficients.values + r * s;
+              const double coefficient = own[begin + place];
+              double* const target = out + r * n + start;
+              for (Integer lane = 0; lane < lanes; ++lane)
+                target[lane] += coefficient * static_cast<double>(values[q][lane]);
+              double sum = 0;
+#pragma omp simd reduction(+ : sum)
+              for (Integer lane = 0; lane < shared; ++lane)
+                sum += own[start + lane] * static_cast<double>(values[q][lane]);
+              own_back[r * count + place] += sum;
+            }
+          }
+        };
+        all.for_each_tile(kernel, batches[number], first, last, add);
+      }
+    });
+    for (Integer item = 0; item < items; ++item) {
+      for (Integer r = 0; r < sums; ++r) {
+        for (Integer k = 0; k < count; ++k) out[r * n + begin + k] += back[(item * sums + r) * count + k];
+      }
+    }
+    since += left * kTile * count;
+    if (end < s && since >= kValues) {
+      since = 0;
+      between();
+    }
+  }
+}
+
 template <class Rows>
 void diagonal_of(const KernelSum& kernel, const Rows& rows, std::span<double> out) {
   const bool given = kernel.uses(Common::given);
@@ -142,6 +212,14 @@ void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows fi
 void expansions(const KernelSum& kernel, const Encoding& encoding, SomeRows support,
                 const Coefficients& coefficients, SomeRows targets, double* out, bool single,
                 const Budget& budget, const std::function<void()>& between) {
+  const std::size_t s = support.which.size();
+  const bool among = encoding.holding == Holding::sparse && coefficients.segments.size() == 2 &&
+                     &support.rows == &targets.rows && s <= targets.which.size() &&
+                     std::ranges::equal(support.which, targets.which.first(s));
+  if (among) {
+    const auto run = single ? expansions_among<float> : expansions_among<double>;
+    return run(kernel, encoding, targets, coefficients, static_cast<Integer>(s), out, budget, between);
+  }
   const auto run = single ? expansions_in<float> : expansions_in<double>;
   run(kernel, encoding, support, coefficients, targets, out, budget, between);
 }

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from maxmargin import SVC, Problem, core, solve
 from maxmargin.estimators.summary import fitted_summary
@@ -193,3 +194,15 @@ def test_the_process_grows_by_the_cache_and_not_twice():
     assert none <= 1_000
     assert 20e6 < held <= 40e6
     assert with_cache - without <= 1.4 * held
+
+
+@pytest.mark.parametrize(("cache_size", "rows"), [(1000.0, 3600), (150.0, 15 * 1200), (20.0, None)])
+def test_values_of_pairs_of_classes_of_sparse_rows_are_computed_once(cache_size, rows):
+    """Once in all, or for each pair, or as rows of working sets, as there is memory for them."""
+    X = sparse.random(3600, 5000, 0.004, "csr", random_state=np.random.default_rng(0))
+    y = np.arange(3600) % 6
+    model = SVC(cache_size=cache_size).fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-3
+    assert (model.cache_use_.rows_computed == rows) is (rows is not None)
+    assert (model.cache_use_.rows_found == 0) is (rows is not None)
+    assert model.cache_use_.peak_bytes <= 1e6 * cache_size

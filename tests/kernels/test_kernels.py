@@ -242,3 +242,15 @@ def test_dense_rows_of_few_values_in_the_few_columns_that_differ():
     row = np.zeros(90)
     matrix.add(np.array([3]), np.array([1.0]), row, core.ALL_CORES)
     np.testing.assert_allclose(row, np.exp(-0.3 * ((X - X[3]) ** 2).sum(1)), rtol=1e-13)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.3), Laplacian(0.5) + 0.1 * Polynomial(2, 0.5, 1.0)])
+@pytest.mark.parametrize("share", [0.02, 0.7, 1.0])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_scores_of_sparse_rows_are_those_of_all_values(kernel, share, threads):
+    """Values among the rows that have a coefficient are computed once, and added to two scores."""
+    random = np.random.default_rng(5)
+    X = sparse.random(1301, 4000, 0.005, "csr", random_state=random)
+    w = random.normal(size=1301) * (random.random(1301) < share)
+    scores = KernelRows(X, kernel).scores(w, core.Budget(np.inf, threads))
+    np.testing.assert_allclose(scores, kernel(X) @ w, rtol=0, atol=1e-12 * np.abs(w).sum())

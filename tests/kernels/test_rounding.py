@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from maxmargin import Rows
-from maxmargin.kernels import KernelRows, Laplacian
-from maxmargin.kernels.rounding import rounding_of
+from maxmargin import SVC, Rows
+from maxmargin.estimators.sureness import kernel_scales
+from maxmargin.kernels import Gaussian, KernelRows, Laplacian, Polynomial
+from maxmargin.kernels.rounding import WHOLE_NUMBERS, rounding_of
 
 
 @pytest.mark.parametrize("columns", [1, 3])
@@ -22,3 +24,66 @@ def test_values_of_a_laplacian_far_from_0_are_within_their_bound(columns):
     off = np.abs(KernelRows(X, kernel).block(np.arange(20), np.arange(20)) - values)
     assert off.max() > 1e-14, "rounding is seen"
     assert np.all(off <= error * np.outer(lengths, lengths))
+
+
+def wide_rows(*, whole: bool, rows: int = 60) -> sparse.csr_matrix:
+    """Rows with few values, as texts have them, and a long one among them."""
+    random, columns, values = np.random.default_rng(1), 200_000, 40
+    used = np.sort(random.choice(columns, 100, replace=False))
+    places = np.concatenate([np.sort(random.choice(used, values, replace=False)) for _ in range(rows)])
+    data = random.integers(1, 30, rows * values) if whole else random.lognormal(size=rows * values)
+    data = data.astype(float)
+    data[:values] *= 1000.0
+    return sparse.csr_matrix((data, places, values * np.arange(rows + 1)), (rows, columns))
+
+
+def squared_distances(X: sparse.csr_matrix, Z: sparse.csr_matrix):
+    """In a wider format, over the columns that have values."""
+    used = np.unique(np.concatenate([X.indices, Z.indices]))
+    first, second = (np.asarray(each[:, used].todense()).astype(np.longdouble) for each in (X, Z))
+    return ((first[:, None] - second[None]) ** 2).sum(axis=2), first @ second.T
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_values_of_wide_rows_are_within_a_bound_that_counts_values_and_not_columns(whole):
+    X = wide_rows(whole=whole)
+    distances, products = squared_distances(X, X)
+    gamma = 1.0 / float(np.median(distances))
+    for kernel, exact in (
+        (Gaussian(gamma), np.exp(-gamma * distances)),
+        (Polynomial(2, gamma, 0.5), (gamma * products + np.longdouble(0.5)) ** 2),
+    ):
+        lengths, error = rounding_of(kernel, Rows(X).stored_data).simple
+        rows = KernelRows(X, kernel)
+        off = np.abs(rows.block(np.arange(60), np.arange(60)) - exact)
+        assert np.all(off <= error * np.outer(lengths, lengths))
+        terms = 24.0 if whole else 50.0
+        size = 1.0 if whole or isinstance(kernel, Polynomial) else 4.0 * gamma * float(products.max())
+        assert error <= 1.1e-16 * 3.0 * (size * terms + 24.0)
+
+
+def test_whole_numbers_that_are_too_large_are_rounded_like_others():
+    X = wide_rows(whole=True)
+    kernel = Gaussian(1e-9)
+    small = rounding_of(kernel, Rows(X).stored_data).value_error
+    X.data *= 2.0 ** np.floor(np.log2(WHOLE_NUMBERS) / 2.0)
+    assert rounding_of(kernel, Rows(X).stored_data).value_error > 1e3 * small
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_rows_of_whole_numbers_that_meet_others_have_a_bound_for_both(swapped):
+    X, Z = wide_rows(whole=True), wide_rows(whole=False)
+    if swapped:
+        X, Z = Z, X
+    kernel = Gaussian(1.0 / float(np.median(squared_distances(X, Z)[0])))
+    alone = kernel_scales(kernel, [np.ones(60)], wide_rows(whole=True), wide_rows(whole=True))[1]
+    mixed = kernel_scales(kernel, [np.ones(60)], Z, X)[1]
+    assert mixed.min() > 10.0 * alone.max()
+
+
+def test_a_fit_on_word_counts_is_not_held_up_by_the_bound_on_rounding():
+    """With as many roundings as there are columns, a proof to 1e-7 was out of reach."""
+    X = wide_rows(whole=True, rows=300)
+    y = np.arange(300) % 2
+    model = SVC(C=32.0, gamma=1e-4, tol=1e-7).fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-7

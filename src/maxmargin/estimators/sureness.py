@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.kernels.rounding import rounding_of
+from maxmargin.kernels.rounding import has_exact_sums, rounding_of
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate
@@ -155,15 +155,13 @@ def kernel_scales(kernel: Kernel, each: Sequence[Vector], support: Any, X: Any) 
             "Bounds on scores need the values k(x, x) of the rows in X, which a kernel that is given as a "
             "matrix or as a function does not tell. Use one of the kernels of maxmargin.kernels."
         )
-    lengths, error = _rounding(kernel, X)
+    rows, own = (Rows(some, check_finite=False, keep_zeros=True).stored_data for some in (X, support))
+    exact = has_exact_sums(kernel, rows) and has_exact_sums(kernel, own)  # of rows of both together
+    lengths, error = rounding_of(kernel, rows, exact_sums=exact).simple
     if not support.shape[0]:
         return lengths, np.zeros((X.shape[0], len(each)))
-    of_support, own_error = _rounding(kernel, support)
+    of_support, own_error = rounding_of(kernel, own, exact_sums=exact).simple
     return lengths, kernel_errors(max(error, own_error), each, of_support, lengths, X.shape[1])
-
-
-def _rounding(kernel: Kernel, X: Any) -> tuple[Vector, float]:
-    return rounding_of(kernel, Rows(X, check_finite=False, keep_zeros=True).stored_data).simple
 
 
 def _form(estimator: Any) -> tuple[int, float]:

@@ -124,10 +124,13 @@ class KernelRows(RowSpace):
             out = self._linear_sums(w, budget)
         else:
             for members in self.blocks.members():
-                support = members[w[members] != 0.0]
+                counts = w[members] != 0.0
+                support = members[counts]
                 if len(support):
-                    sums = self._sums(w, support, members, budget, tell)
-                    out[members], largest = sums[0], max(largest, float(sums[-1].max()))
+                    # The support first: values of sparse rows among it are then computed once.
+                    targets = np.concatenate([support, members[~counts]])
+                    sums = self._sums(w, support, targets, budget, tell)
+                    out[targets], largest = sums[0], max(largest, float(sums[-1].max()))
         self._last = [*self._last[-1:], (w.copy(), out.copy(), largest)]  # a solver may go on in its own w
         return out
 

@@ -32,6 +32,13 @@ DIRECT_COLUMNS = 64
 """Columns up to which distances are summed up directly and lose no digits: see core/kernel/encoded.hpp."""
 
 
+WHOLE_NUMBERS = 2.0**51
+"""The squared length of a row of whole numbers, up to which sums of products are exact in any order: four
+of them are within the whole numbers that float64 holds."""
+_AFTER_EXACT_SUMS = 4.0
+"""Roundings between a sum that is exact and its shape, such as gamma times the sum, with one to spare."""
+
+
 class Rounding(NamedTuple):
     """Bounds on the values of a kernel, and on their errors."""
 
@@ -60,13 +67,25 @@ class Rounding(NamedTuple):
         return 1.01 * coefficients * self.moved * (slope + self.moved)
 
 
-def rounding_of(kernel: Kernel, data: core.Data, *, packed: bool = True) -> Rounding:
+def has_exact_sums(kernel: Kernel, data: core.Data, *, packed: bool = True) -> bool:
+    """Whether sums of products and of magnitudes over the columns are whole numbers, and not rounded."""
+    if packed and core.kernel_encoding(kernel.compiled, data) == "bytes":
+        return False  # which are multiples of a number that may be rounded itself
+    return core.largest_of_whole_numbers(data) <= WHOLE_NUMBERS
+
+
+def rounding_of(
+    kernel: Kernel, data: core.Data, *, packed: bool = True, exact_sums: bool | None = None
+) -> Rounding:
     """The bounds for all rows; the values of a precomputed kernel are taken as they are given.
 
-    ``packed`` rows may be held as multiples of one number, to the rounding of their type.
+    ``packed`` rows may be held as multiples of one number, to the rounding of their type. ``exact_sums``
+    says what ``has_exact_sums`` would, where the rows meet others that have to have them, too.
+
+    Zeros add nothing to a sum and round nothing, so a sum has as many terms as a row has values.
     """
     squares, worst = np.zeros(data.count), 0.0
-    terms = float(data.columns) + 8.0
+    terms = float(data.longest) + 8.0
     off, packing = core.packing_error(kernel.compiled, data) if packed else (0.0, 0.0)
     first = kernel.terms[0][1]
     gaussian = len(kernel.terms) == len(first) == 1 and first[0][:2] == ("product", "exponential")
@@ -76,10 +95,15 @@ def rounding_of(kernel: Kernel, data: core.Data, *, packed: bool = True) -> Roun
     sums = {factor[:2] for _, factors in kernel.terms for factor in factors}
     direct = sums == {("product", "exponential")} and data.columns <= DIRECT_COLUMNS
     direct = direct and core.kernel_encoding(kernel.compiled, data) == "dense"
+    if direct:
+        terms = min(2.0 * terms, float(data.columns) + 8.0)
+    if exact_sums is None:
+        exact_sums = has_exact_sums(kernel, data, packed=packed)
     for coefficient, factors in kernel.terms:
         size, error = np.full(data.count, coefficient), (len(factors) + len(kernel.terms) + 2.0) * UNIT
         for factor in factors:
-            own, own_error = _of_factor(factor, data, terms, packing, direct)
+            exact = exact_sums and factor[0] in ("product", "minimum")
+            own, own_error = _of_factor(factor, data, terms, packing, direct, exact)
             size *= own
             error += own_error + error * own_error
         squares += size
@@ -88,10 +112,12 @@ def rounding_of(kernel: Kernel, data: core.Data, *, packed: bool = True) -> Roun
 
 
 def _of_factor(
-    factor: Factor, data: core.Data, terms: float, packing: float, direct: bool
+    factor: Factor, data: core.Data, terms: float, packing: float, direct: bool, exact: bool
 ) -> tuple[Vector, float]:
-    """The squares of lengths for one factor, and its error relative to them."""
+    """The squares of lengths for one factor, and its error relative to them; ``exact`` are its sums."""
     common, shape, gamma, shift, degree = factor
+    if exact:
+        terms, direct = _AFTER_EXACT_SUMS, True  # no digits are lost in a difference of exact sums
     own = np.empty(data.count)
     power = core.KernelSum([(1.0, [(common, "power", gamma, abs(shift), degree)])])
     core.kernel_diagonal(power, data, own)

@@ -356,7 +356,17 @@ class KernelFit:
 
     def _is_short(self, rows: int) -> bool:
         """Whether one call solves a problem of so many rows, or has solved it already."""
-        return rows <= sizes.QUICK_ROWS or self._solved is not None
+        if rows <= sizes.QUICK_ROWS or self._solved is not None:
+            return True
+        needed = 2 * 8e-6 * rows**2 * self._side_by_side  # megabytes: the matrix, and the solver's copy
+        fits = rows <= sizes.QUICK_SPARSE_ROWS and needed <= sizes.SHARE_OF_CACHE * self._cache_size
+        return fits and self._is_sparse
+
+    @cached_property
+    def _is_sparse(self) -> bool:
+        """Whether values of the kernel are sums over the few columns that two rows share."""
+        kernel, data = self.problems.source
+        return core.kernel_encoding(kernel.compiled, data) == "sparse"
 
     @property
     def _rounds(self) -> int:

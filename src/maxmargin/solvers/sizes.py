@@ -72,6 +72,9 @@ TINY_ROWS = 50
 QUICK_ROWS = 1_000
 """Rows up to which a problem is solved in one compiled call, without working sets: the steps of the loop
 would cost more than the solution."""
+QUICK_SPARSE_ROWS = 4_000
+"""The same for sparse rows: values of the kernel take so long there that each should be computed once, for
+the solver and for the proof."""
 QUICK_SHARED_ROWS = 4_000
 """The same where several fits on the same rows share the values among them, as those of a cross-validation:
 a copy of 4,000 x 4,000 values takes 128 MB for each thread, and a tenth of a second."""

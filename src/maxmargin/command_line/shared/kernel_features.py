@@ -8,7 +8,6 @@ from typing import Any
 
 from maxmargin import features
 from maxmargin.command_line.shared.answer import Failure
-from maxmargin.features.dense_maps import in_double
 
 FORMS = (
     "nystroem:COUNT[,kernel=NAME][,gamma=NUMBER][,degree=NUMBER][,coef0=NUMBER] or "
@@ -40,6 +39,7 @@ class KernelFeatures:
     def learnt_from(self, X: Any) -> features.Nystroem | features.RandomFourier:
         """The map fitted to rows; without a gamma it has that of gamma="scale" on them."""
         from maxmargin.estimators.named_kernels import find_gamma
+        from maxmargin.features.dense_maps import in_double
 
         X = in_double(X)
         return self.made(find_gamma(self.settings.get("gamma", "scale"), X, None)).fit(X)

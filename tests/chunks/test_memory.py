@@ -17,6 +17,7 @@ from maxmargin.chunks.band import BandShare
 from maxmargin.chunks.passes import LocalPasses
 from maxmargin.chunks.survey import survey_of
 from maxmargin.files import pack
+from peak_memory import needs_proc
 
 
 def drawn(parts, rows=5000, columns=10):
@@ -105,7 +106,7 @@ print(peak() - before)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is told in /proc")
+@needs_proc
 @pytest.mark.parametrize(
     ("memory", "shape", "loss"),
     [

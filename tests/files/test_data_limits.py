@@ -18,6 +18,7 @@ from scipy import sparse
 
 from maxmargin.files import DataError, fingerprint, read, read_libsvm, stream
 from maxmargin.files.data import libsvm as libsvm_module
+from peak_memory import needs_proc
 
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.ZstdCompressor().compress}
 TEXT = b"".join(b"%d 1:%d.5 %d:2e-3\n" % (k % 2, k, k + 2) for k in range(5000))
@@ -159,10 +160,6 @@ with tempfile.NamedTemporaryFile(suffix=".svm") as first:
     first.flush()
     read_libsvm(first.name, threads=2)
 """
-needs_proc = pytest.mark.skipif(
-    not os.path.exists("/proc/self/clear_refs") or "asan" in os.environ.get("LD_PRELOAD", ""),
-    reason="memory is measured on Linux, without sanitizers",
-)
 
 
 def measured(code: str, path: str) -> list[str]:

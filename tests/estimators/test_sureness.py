@@ -159,6 +159,16 @@ def test_sparse_and_single_precision_rows_have_the_same_bounds():
         np.testing.assert_allclose(model.decision_bounds(singles), exact, rtol=1e-9, atol=1e-9)
 
 
+def test_a_model_without_support_vectors_has_bounds():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    model = SVR(epsilon=100.0).fit(X, X[:, 0])  # all targets are within the tube
+    assert not len(model.support_)
+    low, high = model.prediction_bounds(X)
+    prediction = model.predict(X)
+    assert (low <= prediction).all()
+    assert (prediction <= high).all()
+
+
 def test_nothing_is_sure_without_a_proof():
     X, y, new = drawn(2, 2)
     with pytest.warns(UserWarning, match="not convex"):

@@ -155,11 +155,12 @@ def kernel_scales(kernel: Kernel, each: Sequence[Vector], support: Any, X: Any) 
             "Bounds on scores need the values k(x, x) of the rows in X, which a kernel that is given as a "
             "matrix or as a function does not tell. Use one of the kernels of maxmargin.kernels."
         )
-    rows, own = (Rows(some, check_finite=False, keep_zeros=True).stored_data for some in (X, support))
+    rows = Rows(X, check_finite=False, keep_zeros=True).stored_data
+    if not support.shape[0]:
+        return rounding_of(kernel, rows).simple[0], np.zeros((X.shape[0], len(each)))
+    own = Rows(support, check_finite=False, keep_zeros=True).stored_data
     exact = has_exact_sums(kernel, rows) and has_exact_sums(kernel, own)  # of rows of both together
     lengths, error = rounding_of(kernel, rows, exact_sums=exact).simple
-    if not support.shape[0]:
-        return lengths, np.zeros((X.shape[0], len(each)))
     of_support, own_error = rounding_of(kernel, own, exact_sums=exact).simple
     return lengths, kernel_errors(max(error, own_error), each, of_support, lengths, X.shape[1])
 

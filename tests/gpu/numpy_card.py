@@ -19,6 +19,12 @@ from maxmargin.kernels.base import Kernel
 SET, NEW_OF_A_SIDE, BINS = 1024, 256, 1024
 
 
+class OnCard(np.ndarray):
+    """An array that says that it lies on a card."""
+
+    __cuda_array_interface__ = None
+
+
 class NumpyCard:
     """A card of the name ``numpy`` that knows the one kernel of its programs."""
 

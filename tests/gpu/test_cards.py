@@ -17,12 +17,7 @@ from maxmargin.gpu import cards
 from maxmargin.gpu.cards import Card, NoCardError, the_card
 from maxmargin.gpu.kernel_rows import CardData
 from maxmargin.gpu.programs import FUNCTIONS, OPTIONS, ROWS, passes_over
-
-
-class OnCard(np.ndarray):
-    """An array that says that it lies on a card."""
-
-    __cuda_array_interface__ = None
+from tests.gpu.numpy_card import OnCard
 
 
 class CuPy(ModuleType):

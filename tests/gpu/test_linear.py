@@ -12,7 +12,7 @@ from maxmargin.gpu import cards
 from maxmargin.gpu.kernel_rows import CardData
 from maxmargin.gpu.rows import CardRows
 from maxmargin.kernels import Linear
-from tests.gpu.numpy_card import NumpyCard
+from tests.gpu.numpy_card import NumpyCard, OnCard
 
 
 @pytest.fixture(autouse=True)
@@ -68,12 +68,6 @@ def test_what_is_not_a_number_is_refused():
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         LinearSVC(device="cuda").fit(X, y)
-
-
-class OnCard(np.ndarray):
-    """An array that says that it lies on a card."""
-
-    __cuda_array_interface__ = None
 
 
 def test_rows_that_lie_on_the_card_stay_there():

@@ -11,13 +11,7 @@ from maxmargin import LinearSVC
 from maxmargin.features import Nystroem, RandomFourier, Squares
 from maxmargin.gpu import cards, maps
 from maxmargin.kernels import Gaussian, Polynomial
-from tests.gpu.numpy_card import NumpyCard
-
-
-class OnCard(np.ndarray):
-    """An array that says that it lies on a card."""
-
-    __cuda_array_interface__ = None
+from tests.gpu.numpy_card import NumpyCard, OnCard
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -77,3 +78,11 @@ def test_types_are_tried_until_they_fit(tmp_path):
 def test_models_of_tables_in_the_corpus_are_read():
     for name in ("own_table_two", "own_table_kernel"):
         assert load_model(CORPUS / "model" / name).encoding.label == "churn"
+
+
+def test_without_pyarrow_a_table_says_what_to_install(tmp_path, monkeypatch):
+    path = tmp_path / "table.csv"
+    path.write_text("a,label\n1,x\n2,y\n")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match=r"table\.csv.*need pyarrow.*pip install 'maxmargin\[tables\]'"):
+        read_raw(str(path), Options.of(label="label"), format=None)

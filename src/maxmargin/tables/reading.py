@@ -101,10 +101,9 @@ def read_raw(
     encoding: Encoding | None = None,
 ) -> RawTable:
     """The whole table."""
-    import pyarrow
-
-    if file_format(path, format) == "parquet":
-        with about(path):
+    with about(path):
+        pyarrow = load_pyarrow()
+        if file_format(path, format) == "parquet":
             require_modest_size(path)
 
     def read(texts: set[str]) -> RawTable:

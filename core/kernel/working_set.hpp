@@ -233,7 +233,6 @@ class WorkingSet final : public AnyWorkingSet {
   // Most of the set are violators on either side; the rest stays from the last round, free
   // multipliers first.
   void choose(const KernelDual& dual) {
-    const Integer n = matrix_.count();
     if (has_all()) return choose_all();
     // Of many violators a sample is as good as all of them, and sooner sorted.
     const double share =

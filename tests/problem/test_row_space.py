@@ -6,9 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin import Problem, Rows, Solution, Status, certify, solve
+from maxmargin import Problem, Rows, Solution, Status, certify, path, solve, solve_hard_margin, whole_path
 from maxmargin.core import ALL_CORES
 from maxmargin.kernels import Gaussian, KernelRows
+from maxmargin.problem.ranking import ranking_problem
+from maxmargin.problem.regression import regression_problem
 from maxmargin.problem.rows import RowSpace
 from maxmargin.solvers import LINEAR_SOLVERS
 from problems import INTERCEPTS, clouds
@@ -115,6 +117,35 @@ def test_the_automatic_choice_takes_them(loss, size):
     found, expected = solve(problem), solve(same)
     assert found.status is Status.CERTIFIED
     assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=2e-4)
+
+
+def regression(rows, y):
+    return solve(regression_problem(rows, rows.scores(np.arange(4.0)) + y, epsilon=0.1))
+
+
+def ranking(rows, y):
+    return solve(ranking_problem(rows, np.round(rows.scores(np.arange(4.0))), query=np.arange(60) // 20))
+
+
+def hard_margin(rows, y):
+    return solve_hard_margin(Problem.of(rows, y, 1.0))
+
+
+@pytest.mark.parametrize("fit", [regression, ranking, hard_margin], ids=lambda fit: fit.__name__)
+def test_what_rests_on_problems_takes_them(fit):
+    X, y = clouds(n=60, d=4, seed=3, distance=6.0)
+    ours, theirs = fit(FourThings(X), y), fit(Rows(X), y)
+    assert ours.status is Status.CERTIFIED
+    assert ours.certificate.primal == pytest.approx(theirs.certificate.primal, rel=2e-4)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_paths_take_them(loss):
+    ours, theirs = problems(loss, "exact")
+    for along in (lambda p: path(p, [0.1, 1.0, 10.0]), lambda p: whole_path(p, 0.1, 10.0)):
+        found, expected = along(ours), along(theirs)
+        assert found.certified
+        assert found.at(1.0).primal == pytest.approx(expected.at(1.0).primal, rel=0.02)
 
 
 @pytest.mark.parametrize("name", sorted(VISIT_SINGLE_ROWS))

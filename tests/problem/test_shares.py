@@ -151,3 +151,5 @@ def test_what_cannot_be_is_refused():
         Problem.of(X, y, loss="logistic", targets=np.zeros(4), total=1.0)
     with pytest.raises(ValueError, match="seeks no shift of the targets"):
         solve(one_class_problem(KernelRows(Rows(X), Gaussian(1.0)), 0.5), "kernel_dual_ascent")
+    with pytest.raises(ValueError, match=r"Use working_set, with KernelRows\(X, Linear\(\)\)"):
+        solve(one_class_problem(X, 0.5))

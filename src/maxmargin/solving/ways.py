@@ -210,7 +210,8 @@ def refusal(solver: AnySolver, problem: Problem) -> str | None:
         return f"{solver.name} solves problems with the l2 penalty. Use {offered} for the l1 penalty."
     if problem.total is not None and not solver.takes_totals:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_totals)
-        return f"{solver.name} seeks no shift of the targets. Use one of {offered}."
+        rows = "" if problem.rows.has_kernel else ", with KernelRows(X, Linear()) or another kernel as rows"
+        return f"{solver.name} seeks no shift of the targets. Use {offered}{rows}."
     if isinstance(problem.rows, ClassRows) and not isinstance(solver, CrammerSinger | ClassInteriorPoint):
         return f"{solver.name} does not take all classes in one problem. Use 'auto', or CrammerSinger()."
     return solver.accepts(problem)

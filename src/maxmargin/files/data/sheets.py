@@ -25,8 +25,10 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What may separate values, and its word."""
 _SHELL = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 """The same as one writes it in a shell."""
-_LAST_READ = 0.05
-"""Seconds after which a thread that reads ahead has begun its next read, if it does."""
+_LAST_READ = 0.5
+"""Seconds after which a thread that reads ahead has begun its next read, if it does, on a busy machine, too.
+
+Only a table that is refused before its end was read waits for that long."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """How text of two bytes for each character begins, which Excel calls Unicode."""
 

@@ -26,7 +26,7 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SHELL = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 """The same as one writes it in a shell."""
 _LAST_READ = 0.5
-"""Seconds after which a thread that reads ahead has begun its next read, if it does, on a busy machine, too.
+"""Seconds in which a thread that reads ahead has begun its next read, on a busy machine, too.
 
 Only a table that is refused before its end was read waits for that long."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -102,6 +102,16 @@ def test_long_rows_whose_matrix_has_no_room(kernel, monkeypatch):
     assert not stopped.status.certified
 
 
+def test_a_card_that_the_data_nearly_fill_goes_round_by_round(monkeypatch):
+    """Among 17 rows, for which there is room, hardly anything could be solved."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 70))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    monkeypatch.setattr(Rounds, "_most_in_matrix", 17)
+    monkeypatch.setattr(Rounds, "among", lambda *_: pytest.fail("17 rows were solved among themselves"))
+    assert solve(Problem.of(on_card(X, Gaussian(0.01)), y, 1.0), tol=1e-3).status.certified
+
+
 def test_more_rows_inside_their_walls_than_a_matrix_has_room_for(monkeypatch):
     random = np.random.default_rng(0)
     X = random.normal(size=(300, 70))

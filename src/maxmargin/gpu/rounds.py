@@ -40,6 +40,8 @@ _MOST_AMONG = 98_304
 """Rows that are solved among themselves, at most: their values take 39 GB, and a quarter of a second."""
 _SHARE_OF_FREE = 0.75
 """The share of them that may be inside their walls; of more, the worst violators alone are taken."""
+_LEAST_SHARE_AMONG = 4
+"""Rows are solved among themselves where one in so many has room there, or as many as a set has."""
 _ROWS_PER_BLOCK = 8
 """Rows that a block of 256 threads adds products up for: one for each warp."""
 
@@ -139,8 +141,13 @@ class Rounds:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is one problem on long rows whose matrix has no room: see ``among``."""
-        return self._by_products and self._matrix is None and self.parts == 1 and not self._is_shared
+        """Whether it is one problem on long rows whose matrix has no room: see ``among``.
+
+        Not where there is hardly room for any: a round moves a set of rows without a matrix of its own.
+        """
+        if not self._by_products or self._matrix is not None or self.parts > 1 or self._is_shared:
+            return False
+        return self._most_in_matrix >= min(SET, len(self._values) // _LEAST_SHARE_AMONG)
 
     def _single(self, rows: CardKernelRows, order: Indices, begins: Indices) -> Any:
         """The rows in single precision, block by block.

@@ -346,11 +346,14 @@ class KernelFit:
         """The problems with several lines of weights at one C after the other, upwards, in one call.
 
         A line has a weight for each row of each problem, one after the other. None where these are too many
-        or their values not at hand, where somebody watches, or where time is limited.
+        or their values not at hand, where somebody watches, or where time is limited; and with a linear
+        kernel, of which the call would soon fall short: what is not easy is solved on the columns.
         """
         problems = self.problems
         matrix = problems.matrix
-        if matrix is None or not self._quick or problems.largest > sizes.QUICK_SHARED_ROWS:
+        if matrix is None or not self._quick or problems.plain_rows is not None:
+            return None
+        if problems.largest > sizes.QUICK_SHARED_ROWS:
             return None
         answers = 2 * 8e-6 * weights.size * len(Cs)  # megabytes: multipliers and margins at every C
         if answers > sizes.SHARE_OF_CACHE * self._cache_size:
@@ -365,7 +368,6 @@ class KernelFit:
             budget,
             *problems.rounding.simple,
             kernel_is_none=problems.kernel_is_none,
-            rounds=self._rounds,
         )
 
     @cached_property

@@ -233,19 +233,41 @@ void bind_small_problems(nb::module_& m) {
   nb::class_<BoundSmallProblems> problems(m, "SmallProblems");
   problems.def(nb::init<ConstTable, ConstIndices, ConstIndices, ConstVector, ConstVector>(), "matrix"_a,
                "order"_a, "begins"_a, "labels"_a, "costs"_a);
-  nb::class_<KeptValues>(m, "KeptValues").def(nb::init<>());
   // Multipliers are written before Ctrl-C is raised: they can be proven all the same.
   problems.def(
       "solve",
       [](BoundSmallProblems& self, const Vector& alpha, double tol, Integer tiny, Integer rounds,
-         const Budget& budget, const ConstVector& scores, KeptValues* kept) {
+         const Budget& budget, const ConstVector& scores) {
         const auto own = self.per_row(alpha);
         const auto known = length(scores) > 0 ? self.per_row(scores) : span(scores);
         return interruptibly(budget, [&](Watch& watch) {
-          return solve_small(self, own, known, tol, tiny, rounds, kept, budget, watch);
+          return solve_small(self, own, known, tol, tiny, rounds, budget, watch);
         });
       },
-      "alpha"_a, "tol"_a, "tiny"_a, "rounds"_a, "budget"_a, "scores"_a, "kept"_a = nb::none(), Released());
+      "alpha"_a, "tol"_a, "tiny"_a, "rounds"_a, "budget"_a, "scores"_a, Released());
+  problems.def(
+      "solve_along",
+      [](BoundSmallProblems& self, const ConstVector& Cs, const Table& alpha, const Table& margins,
+         const Table& proofs, const Indices& steps, double tol, Integer tiny, Integer rounds,
+         const ConstVector& lengths, double value_error, const Budget& budget) {
+        const Integer lines = length(Cs), all = lines * self.count();
+        for (const Table* table : {&alpha, &margins}) {
+          require(static_cast<Integer>(table->shape(0)) == lines && table->shape(1) == self.order.size(),
+                  "a line of all rows for every C is needed");
+        }
+        require(
+            static_cast<Integer>(proofs.shape(0)) == all && proofs.shape(1) == 6 && length(steps) == all,
+            "six values and a number of steps for every problem at every C are needed");
+        require(length(lengths) == self.size, "one length per row of the matrix is needed");
+        SmallProof* const proven = reinterpret_cast<SmallProof*>(proofs.data());
+        const AlongCosts found{
+            span(Cs), span(alpha), span(margins), {proven, proofs.shape(0)}, span(steps)};
+        return interruptibly(budget, [&](Watch& watch) {
+          return solve_along(self, found, tol, tiny, rounds, span(lengths), value_error, budget, watch);
+        });
+      },
+      "Cs"_a, nb::kw_only(), "alpha"_a, "margins"_a, "proofs"_a, "steps"_a, "tol"_a, "tiny"_a, "rounds"_a,
+      "lengths"_a, "value_error"_a, "budget"_a, Released());
   define_loop(
       problems, "prove", {"alpha", "margins", "lengths", "value_error", "proofs", "budget"},
       [](BoundSmallProblems& self, const Vector& alpha, const Vector& margins, const ConstVector& lengths,

@@ -2,6 +2,7 @@
 // Values k(x_i, x_j) that are asked for once: blocks of them, and sums over them.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "kernel/any_kernel_matrix.hpp"
@@ -14,7 +15,10 @@ namespace {
 constexpr Integer kTargetTiles = 4;            // of targets that are held at once
 constexpr Integer kSparseTargets = 1 << 15;    // and of those with few values
 constexpr Integer kValues = Integer{1} << 27;  // of a kernel, between two calls of who wants to know
+constexpr Integer kMostRows = 32 * kTile;      // of the support, too
 constexpr Integer kChunkAmong = 8 * kTile;     // rows whose values among themselves are computed twice
+constexpr Integer kHeld = Integer{1} << 24;    // values of rows that are not sparse, held at once
+constexpr Integer kSharesAmong = 4;            // of these, for each thread
 
 // All sums are in double; the values of the kernel are computed in T.
 template <class T>
@@ -24,7 +28,7 @@ void expansions_in(const KernelSum& kernel, const Encoding& encoding, SomeRows s
   const bool sparse = encoding.holding == Holding::sparse;
   const Integer n = static_cast<Integer>(targets.which.size());
   const Integer chunk =
-      std::clamp<Integer>(kValues / std::max<Integer>(n, 1) / kTile * kTile, 4 * kTile, 32 * kTile);
+      std::clamp<Integer>(kValues / std::max<Integer>(n, 1) / kTile * kTile, 4 * kTile, kMostRows);
   const KeptColumns columns = all_columns(support.rows);
   const Integer s = static_cast<Integer>(support.which.size());
   const std::span<const Integer> segments = coefficients.segments;
@@ -91,8 +95,8 @@ void expansions_in(const KernelSum& kernel, const Encoding& encoding, SomeRows s
   }
 }
 
-// The same for sparse rows of which the first targets are the support: a value between two of these is
-// computed once, and added to the sums of both. There is one segment.
+// The same where the first targets are the support, and all rows can be held at once: a value between two
+// of the support is computed once, and added to the sums of both. There is one segment.
 template <class T>
 void expansions_among(const KernelSum& kernel, const Encoding& encoding, SomeRows targets,
                       const Coefficients& coefficients, Integer s, double* out, const Budget& budget,
@@ -100,11 +104,12 @@ void expansions_among(const KernelSum& kernel, const Encoding& encoding, SomeRow
   const Integer n = static_cast<Integer>(targets.which.size()), sums = coefficients.rows;
   const Encoded<T> all(targets.rows, targets.which, kernel, encoding, all_columns(targets.rows));
   const Integer batch = all.queries_at_once(), tiles = all.tiles();
+  const bool sparse = encoding.holding == Holding::sparse;
   std::fill(out, out + n * sums, 0.0);
   std::vector<typename Encoded<T>::Queries> batches;
   std::vector<Integer> numbers;
-  std::vector<double> back;  // what later rows add to those of the chunk: [item][sum][row]
-  Integer since = 0;         // values, since the last call of `between`
+  std::vector<double> back;           // what later rows add to those of the chunk: [item][sum][row]
+  Integer since = 0, rows_since = 0;  // values and rows of the support, since the last call of `between`
   for (Integer begin = 0; begin < s; begin += kChunkAmong) {
     const Integer end = std::min(begin + kChunkAmong, s), count = end - begin;
     batches.resize(static_cast<std::size_t>((count + batch - 1) / batch));
@@ -116,13 +121,15 @@ void expansions_among(const KernelSum& kernel, const Encoding& encoding, SomeRow
     }
     const Integer first_tile = begin / kTile, left = tiles - first_tile;
     const Integer threads = budget.threads_for(left * kTile * count * all.work());
-    const Integer step = std::min((left + threads - 1) / threads, all.tiles_at_once(threads));
+    const Integer shares = sparse || threads == 1 ? threads : kSharesAmong * threads;
+    const Integer equal = (left + shares - 1) / shares;
+    const Integer step = sparse ? std::min(equal, all.tiles_at_once(threads)) : equal;
     const Integer items = (left + step - 1) / step;
     back.assign(static_cast<std::size_t>(items * sums * count), 0.0);
     share_out(threads, items, [&](Integer item) {
       const Integer first = first_tile + item * step, last = std::min(first + step, tiles);
       double* const own_back = back.data() + item * sums * count;
-      for (std::size_t number = 0; number < batches.size(); ++number) {
+      const auto add_batch = [&](std::size_t number, Integer from, Integer to) {
         const auto add = [&](int query, Integer tile, const TileSums<T>& values) {
           const Integer start = tile * kTile, lanes = std::min<Integer>(kTile, n - start);
           // Rows of the chunk among themselves, and those behind the support, add to one sum only.
@@ -144,7 +151,13 @@ void expansions_among(const KernelSum& kernel, const Encoding& encoding, SomeRow
             }
           }
         };
-        all.for_each_tile(kernel, batches[number], first, last, add);
+        all.for_each_tile(kernel, batches[number], from, to, add);
+      };
+      // A tile of sparse rows is soon read, another one stays in the cache for all of the chunk.
+      const Integer together = sparse ? last - first : 1;
+      for (Integer tile = first; tile < last; tile += together) {
+        for (std::size_t number = 0; number < batches.size(); ++number)
+          add_batch(number, tile, tile + together);
       }
     });
     for (Integer item = 0; item < items; ++item) {
@@ -153,8 +166,9 @@ void expansions_among(const KernelSum& kernel, const Encoding& encoding, SomeRow
       }
     }
     since += left * kTile * count;
-    if (end < s && since >= kValues) {
-      since = 0;
+    rows_since += count;
+    if (end < s && (since >= kValues || rows_since >= kMostRows)) {
+      since = rows_since = 0;
       between();
     }
   }
@@ -213,9 +227,12 @@ void expansions(const KernelSum& kernel, const Encoding& encoding, SomeRows supp
                 const Coefficients& coefficients, SomeRows targets, double* out, bool single,
                 const Budget& budget, const std::function<void()>& between) {
   const std::size_t s = support.which.size();
-  const bool among = encoding.holding == Holding::sparse && coefficients.segments.size() == 2 &&
-                     &support.rows == &targets.rows && s <= targets.which.size() &&
-                     std::ranges::equal(support.which, targets.which.first(s));
+  // Values that are given may differ from those across the diagonal.
+  const Integer values = static_cast<Integer>(targets.which.size()) * columns_of(targets.rows);
+  const bool held =
+      encoding.holding == Holding::sparse || (encoding.holding != Holding::given && values <= kHeld);
+  const bool among = held && coefficients.segments.size() == 2 && &support.rows == &targets.rows &&
+                     s <= targets.which.size() && std::ranges::equal(support.which, targets.which.first(s));
   if (among) {
     const auto run = single ? expansions_among<float> : expansions_among<double>;
     return run(kernel, encoding, targets, coefficients, static_cast<Integer>(s), out, budget, between);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/rows.hpp"
+#include "machine/large_array.hpp"
 
 namespace maxmargin {
 
@@ -17,12 +18,12 @@ namespace maxmargin {
 // a good part of the time of a small problem. Threads may share it.
 class SpareMemory {
  public:
-  using Piece = std::unique_ptr<std::byte[]>;
+  using Piece = LargeArray<std::byte>;
   static constexpr std::size_t kPiece = std::size_t{1} << 22;  // bytes; those not touched take no memory
 
   Piece take() {
     const std::lock_guard lock(mutex_);
-    if (pieces_.empty()) return std::make_unique_for_overwrite<std::byte[]>(kPiece);
+    if (pieces_.empty()) return large_array<std::byte>(kPiece);
     Piece piece = std::move(pieces_.back());
     pieces_.pop_back();
     return piece;

@@ -11,6 +11,7 @@
 
 #include "kernel/kernel_dual.hpp"
 #include "machine/budget.hpp"
+#include "machine/large_array.hpp"
 #include "machine/vectors.hpp"
 
 namespace maxmargin {
@@ -118,16 +119,55 @@ class SmallDual {
     for (Integer j = 0; j < dual.count(); ++j) f[j] += change * static_cast<double>(values[j]);
   }
 
+  // out[p][j] += sum_i weights[p][i] K_ij for several lines of weights and numbers, for such a set; all
+  // weights of rows that are not `used` are 0. Block by block of columns, which stay in the nearest cache
+  // while lines follow one another.
+  void add_sums(std::span<const Integer> used, std::span<const double> weights,
+                std::span<double> out) const {
+    constexpr Integer kBlock = 256;
+    const Integer rows = static_cast<Integer>(slots_.size()), count = static_cast<Integer>(used.size());
+    const Integer lines = static_cast<Integer>(out.size()) / rows;
+    for (Integer left = 0; left < rows; left += kBlock) {
+      const Integer width = std::min(kBlock, rows - left);
+      for (Integer k = 0; k < count; k += 4) {
+        const T* values[4];
+        for (Integer a = 0; a < 4; ++a) values[a] = row(used[std::min(k + a, count - 1)]) + left;
+        for (Integer p = 0; p < lines; ++p) {
+          double own[4];
+          bool any = false;
+          for (Integer a = 0; a < 4; ++a) {
+            own[a] = k + a < count ? weights[p * rows + used[k + a]] : 0.0;
+            any = any || own[a] != 0;
+          }
+          if (!any) continue;
+          double* const sums = out.data() + p * rows + left;
+#pragma omp simd
+          for (Integer j = 0; j < width; ++j) {
+            sums[j] += (own[0] * values[0][j] + own[1] * values[1][j]) +
+                       (own[2] * values[2][j] + own[3] * values[3][j]);
+          }
+        }
+      }
+    }
+  }
+
   // Steps until no pair violates by more than `share` of the first, or `most` of them; returns their
   // number.
   Integer run(double share, double smallest, Integer most, Watch& watch) {
-    return two_sides_ ? run<2>(share, smallest, most, watch) : run<1>(share, smallest, most, watch);
+    if (parts_.size() > 1) {
+      return two_sides_ ? run<2, true>(share, smallest, most, watch)
+                        : run<1, true>(share, smallest, most, watch);
+    }
+    return two_sides_ ? run<2, false>(share, smallest, most, watch)
+                      : run<1, false>(share, smallest, most, watch);
   }
 
  private:
   using D = Lanes<T>;
   static constexpr T kInfinity = std::numeric_limits<T>::infinity();
   static constexpr Integer kLine = 64 / sizeof(T);
+
+  static constexpr int kChains = 2;  // of comparisons that need not wait for each other
 
   // Of shrinking. A step on fewer rows takes as long as one on so many: there is nothing to gain.
   static constexpr Integer kLeastRows = 256;
@@ -136,12 +176,12 @@ class SmallDual {
   static constexpr Integer kReadsOfStep = 3;  // registers that a step reads for those of one row
   static constexpr double kPartShare = 0.1;   // a smaller set brings the violation down to this share
 
-  template <int sides>
+  template <int sides, bool several>
   Integer run(double share, double smallest, Integer most, Watch& watch) {
-    Worst ends = look<sides>();
+    Worst ends = look<sides, several>();
     const double stop = std::max(share * (ends.greatest - ends.least), smallest);
     const Integer rows = static_cast<Integer>(slots_.size());
-    const bool may_shrink = std::is_same_v<T, double> && parts_.size() == 1 && rows >= kLeastRows;
+    const bool may_shrink = std::is_same_v<T, double> && !several && rows >= kLeastRows;
     const Integer patience = static_cast<Integer>(kLookAfter * static_cast<double>(rows));
     Integer steps = 0, copied = 0, next = patience;
     while (steps < most && ends.greatest - ends.least > stop) {
@@ -153,13 +193,13 @@ class SmallDual {
         if (watch.spend(0)) break;
         if (taken > 0) {
           copied = steps - taken;
-          ends = look<sides>();
+          ends = look<sides, several>();
           continue;
         }
       }
       Side& side = sides_[ends.side];
       const Integer i = ends.where_least;
-      const Integer j = partner(i, ends.least, side);
+      const Integer j = partner<several>(i, ends.least, side);
       if (j < 0) break;
       const std::size_t part_i = part_of_[i], part_j = part_of_[j];
       const double K_ij = part_i == part_j ? static_cast<double>(row(i)[j - parts_[part_i].begin]) : 0.0;
@@ -171,10 +211,10 @@ class SmallDual {
       mark(i);
       mark(j);
       if (part_i == part_j) {
-        move<false, sides>(part_i, row(i), row(j), step);
+        move<false, sides, several>(part_i, row(i), row(j), step);
       } else {
-        move<true, sides>(part_i, row(i), nullptr, step);
-        move<true, sides>(part_j, row(j), nullptr, -step);
+        move<true, sides, several>(part_i, row(i), nullptr, step);
+        move<true, sides, several>(part_j, row(j), nullptr, -step);
       }
       ends = worst<sides>();
       const Integer moved = parts_[part_i].size() + (part_i == part_j ? 0 : parts_[part_j].size());
@@ -202,16 +242,25 @@ class SmallDual {
     std::vector<T> grow, fall;   // too, as `mark` says
     std::vector<Extremes> ends;  // of each part
   };
-  // Numbers that are not initialised.
+  // Numbers that are not initialised. Of many, the first touch of a page would take as long as their
+  // values.
   class Memory {
    public:
-    explicit Memory(Integer size)
-        : values_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(size))), size_(size) {}
-    T* data() const { return values_.get(); }
+    explicit Memory(Integer size) : size_(size) {
+      const std::size_t count = static_cast<std::size_t>(size);
+      if (count * sizeof(T) >= kLarge) {
+        large_ = large_array<T>(count);
+      } else {
+        small_ = std::make_unique_for_overwrite<T[]>(count);
+      }
+    }
+    T* data() const { return large_ ? large_.get() : small_.get(); }
     Integer size() const { return size_; }
 
    private:
-    std::unique_ptr<T[]> values_;
+    static constexpr std::size_t kLarge = std::size_t{1} << 22;  // bytes
+    std::unique_ptr<T[]> small_;
+    LargeArray<T> large_;
     Integer size_;
   };
 
@@ -246,10 +295,10 @@ class SmallDual {
     return KernelDual::floor(sides_[0].value[k], low_[k], width_[k]);
   }
   // The extremes as f has them.
-  template <int sides>
+  template <int sides, bool several>
   Worst look() {
     for (std::size_t p = 0; p < parts_.size(); ++p)
-      move<true, sides>(p, row(parts_[p].begin), nullptr, T{});
+      move<true, sides, several>(p, row(parts_[p].begin), nullptr, T{});
     return worst<sides>();
   }
 
@@ -272,7 +321,7 @@ class SmallDual {
     if (static_cast<double>(count) > kShrinkTo * static_cast<double>(rows)) return 0;
     if (!some_) some_ = std::make_unique<SmallDual>(count);
     some_->take_apart(*this, moving_);
-    const Integer steps = some_->template run<sides>(kPartShare, stop, most, watch);
+    const Integer steps = some_->template run<sides, false>(kPartShare, stop, most, watch);
     Integer changed = 0;
     for (Integer a = 0; a < count; ++a) {
       const Integer slot = moving_[a];
@@ -340,78 +389,126 @@ class SmallDual {
     return found;
   }
 
-  // f += step (K_i - K_j), or step K_i alone, in one part, and its new extremes, in one pass.
-  template <bool alone, int sides>
+  // Calls use(k, chain) for the registers of a part, which begin at k: neighbours in different chains, so
+  // that a comparison need not wait for the one before it.
+  template <class Use>
+  static void in_chains(Integer size, const Use& use) {
+    constexpr Integer at_once = kChains * kLanes<T>;
+    Integer k = 0;
+    for (; k + at_once <= size; k += at_once) {
+      for (int c = 0; c < kChains; ++c) use(k + c * kLanes<T>, c);
+    }
+    for (; k < size; k += kLanes<T>) use(k, 0);
+  }
+  template <class Join>
+  static D joined(const D (&chains)[kChains], const Join& join) {
+    D all = chains[0];
+    for (int c = 1; c < kChains; ++c) all = join(all, chains[c]);
+    return all;
+  }
+  static T least_of(const D& values) {
+    T least = values[0];
+#pragma omp simd reduction(min : least)
+    for (int lane = 0; lane < kLanes<T>; ++lane) least = std::min(least, values[lane]);
+    return least;
+  }
+  // The first slot, of lanes that count them, where a lane has this value; -1 where none has.
+  static Integer slot_of(T value, const D (&values)[kChains], const D (&slots)[kChains]) {
+    D found = all<T>(kInfinity);
+    for (int c = 0; c < kChains; ++c) found = smaller<T>(values[c] == value ? slots[c] : found, found);
+    const T slot = least_of(found);
+    return slot < kInfinity ? static_cast<Integer>(slot) : -1;
+  }
+
+  // f += step (K_i - K_j), or step K_i alone, in one part, and its new extremes, in one pass. Where the
+  // greatest one is, is asked only where there are several parts.
+  template <bool alone, int sides, bool several>
   void move(std::size_t number, const T* row_i, const T* row_j, T step) {
-    const Part& part = parts_[number];
-    D least[sides], greatest[sides], where_least[sides]{}, where_greatest[sides]{};
-    for (int side = 0; side < sides; ++side) {
-      least[side] = all<T>(kInfinity);
-      greatest[side] = all<T>(-kInfinity);
+    const Part part = parts_[number];
+    T* const f = f_.data() + part.begin;
+    const T *grow[sides], *fall[sides];
+    D least[sides][kChains], greatest[sides][kChains];
+    D where_least[sides][kChains]{}, where_greatest[sides][kChains]{};
+    for (int s = 0; s < sides; ++s) {
+      grow[s] = sides_[s].grow.data() + part.begin;
+      fall[s] = sides_[s].fall.data() + part.begin;
+      for (int c = 0; c < kChains; ++c) {
+        least[s][c] = all<T>(kInfinity);
+        greatest[s][c] = all<T>(-kInfinity);
+      }
     }
     D slots = counting(part.begin);
-    for (Integer k = 0; k < part.size(); k += kLanes<T>) {
-      D f = maxmargin::load<T>(f_.data() + part.begin + k);
+    in_chains(part.size(), [&](Integer k, int c) {
+      D now = maxmargin::load<T>(f + k);
       if constexpr (alone) {
-        f += step * maxmargin::load<T>(row_i + k);
+        now += step * maxmargin::load<T>(row_i + k);
       } else {
-        f += step * (maxmargin::load<T>(row_i + k) - maxmargin::load<T>(row_j + k));
+        now += step * (maxmargin::load<T>(row_i + k) - maxmargin::load<T>(row_j + k));
       }
-      store<T>(f_.data() + part.begin + k, f);
+      store<T>(f + k, now);
       for (int s = 0; s < sides; ++s) {
-        const D growing = f + maxmargin::load<T>(sides_[s].grow.data() + part.begin + k);
-        where_least[s] = growing < least[s] ? slots : where_least[s];
-        least[s] = growing < least[s] ? growing : least[s];
-        const D falling = f + maxmargin::load<T>(sides_[s].fall.data() + part.begin + k);
-        where_greatest[s] = falling > greatest[s] ? slots : where_greatest[s];
-        greatest[s] = falling > greatest[s] ? falling : greatest[s];
+        const D growing = now + maxmargin::load<T>(grow[s] + k);
+        where_least[s][c] = growing < least[s][c] ? slots : where_least[s][c];
+        least[s][c] = smaller<T>(growing, least[s][c]);
+        const D falling = now + maxmargin::load<T>(fall[s] + k);
+        if constexpr (several)
+          where_greatest[s][c] = falling > greatest[s][c] ? slots : where_greatest[s][c];
+        greatest[s][c] = larger<T>(falling, greatest[s][c]);
       }
       slots += static_cast<T>(kLanes<T>);
-    }
+    });
     for (int s = 0; s < sides; ++s) {
       Extremes ends;
-      for (int lane = 0; lane < kLanes<T>; ++lane) {
-        if (least[s][lane] < ends.least) {
-          ends.least = least[s][lane];
-          ends.where_least = static_cast<Integer>(where_least[s][lane]);
-        }
-        if (greatest[s][lane] > ends.greatest) {
-          ends.greatest = greatest[s][lane];
-          ends.where_greatest = static_cast<Integer>(where_greatest[s][lane]);
-        }
+      const D lowest = joined(least[s], [](D a, D b) { return smaller<T>(a, b); });
+      const D highest = joined(greatest[s], [](D a, D b) { return larger<T>(a, b); });
+      ends.least = least_of(lowest);
+      ends.greatest = -least_of(-highest);
+      if (ends.least < kInfinity) ends.where_least = slot_of(ends.least, least[s], where_least[s]);
+      if constexpr (several) {
+        if (ends.greatest > -kInfinity)
+          ends.where_greatest = slot_of(ends.greatest, greatest[s], where_greatest[s]);
       }
       sides_[s].ends[number] = ends;
     }
   }
 
   // The j whose pair with i gains most: the largest (f_j - f_i)^2 / curvature. Of the parts that i is not
-  // in, only the rows with the largest f are looked at.
+  // in, only the rows with the largest f are looked at. Fractions are compared by products, since a
+  // division takes as long as all the rest.
+  template <bool several>
   Integer partner(Integer i, T f_i, const Side& side) const {
     const std::size_t own_part = part_of_[i];
     const Part& part = parts_[own_part];
-    const T* values = row(i);
+    const T* const values = row(i);
     const T own = diagonal_[i];
-    D best = all<T>(0), where = all<T>(-1), slots = counting(part.begin);
-    for (Integer k = 0; k < part.size(); k += kLanes<T>) {
-      const Integer slot = part.begin + k;
-      const D difference =
-          maxmargin::load<T>(f_.data() + slot) + maxmargin::load<T>(side.fall.data() + slot) - f_i;
-      D curvature = own + maxmargin::load<T>(diagonal_.data() + slot) - 2 * maxmargin::load<T>(values + k);
+    const T* const f = f_.data() + part.begin;
+    const T* const fall = side.fall.data() + part.begin;
+    const T* const diagonal = diagonal_.data() + part.begin;
+    D best[kChains], below[kChains], where[kChains], slots = counting(part.begin);
+    for (int c = 0; c < kChains; ++c) {
+      best[c] = all<T>(0);
+      below[c] = all<T>(1);
+      where[c] = all<T>(-1);
+    }
+    in_chains(part.size(), [&](Integer k, int c) {
+      const D difference = maxmargin::load<T>(f + k) + maxmargin::load<T>(fall + k) - f_i;
+      D curvature = own + maxmargin::load<T>(diagonal + k) - 2 * maxmargin::load<T>(values + k);
       curvature = larger<T>(curvature, all<T>(static_cast<T>(PairStep::kLeastCurvature)));
       const D positive = larger<T>(difference, D{});
-      const D gain = positive * positive / curvature;
-      where = gain > best ? slots : where;
-      best = gain > best ? gain : best;
+      const D square = positive * positive;
+      const auto better = square * below[c] > best[c] * curvature;
+      where[c] = better ? slots : where[c];
+      best[c] = better ? square : best[c];
+      below[c] = better ? curvature : below[c];
       slots += static_cast<T>(kLanes<T>);
-    }
-    double most = 0;
-    Integer found = -1;
-    for (int lane = 0; lane < kLanes<T>; ++lane) {
-      if (best[lane] > most) {
-        most = best[lane];
-        found = static_cast<Integer>(where[lane]);
-      }
-    }
+    });
+    D gains[kChains];
+    for (int c = 0; c < kChains; ++c) gains[c] = best[c] / below[c];
+    const D highest = joined(gains, [](D a, D b) { return larger<T>(a, b); });
+    const T largest = -least_of(-highest);
+    double most = largest;
+    Integer found = largest > 0 ? slot_of(largest, gains, where) : -1;
+    if constexpr (!several) return found;
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       const double difference = side.ends[p].greatest - f_i;
       if (p == own_part || !(difference > 0)) continue;

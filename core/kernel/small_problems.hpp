@@ -4,12 +4,11 @@
 // A pair of classes with a hundred rows takes some ten microseconds, less than the way to it from Python.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "kernel/given_matrix.hpp"
-#include "kernel/small_dual.hpp"
+#include "machine/budget.hpp"
 
 namespace maxmargin {
 
@@ -29,19 +28,13 @@ struct SmallProblems {
   GivenMatrix matrix_of(Integer p) const { return {matrix, size, part(p, order)}; }
 };
 
-// The values among the rows of problems, kept from one call to the next with problems on the same rows of
-// the same matrix.
-struct KeptValues {
-  std::shared_ptr<SmallDual<double>> small;
-};
-
 // Multipliers alpha of every problem with a relative gap of at most tol, or, for at most `tiny` rows, that
 // rounding alone keeps from the best; after `most_rounds` it may be worse. It begins with alpha as it is,
 // made feasible; `scores` are K beta of it, where they are known, else there are none. Returns the steps of
 // each.
 std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alpha,
                                  std::span<const double> scores, double tol, Integer tiny,
-                                 Integer most_rounds, KeptValues* kept, const Budget& budget, Watch& watch);
+                                 Integer most_rounds, const Budget& budget, Watch& watch);
 
 // Six numbers that prove what a problem's multipliers are worth, as Python takes them.
 struct SmallProof {
@@ -55,5 +48,22 @@ struct SmallProof {
 void prove_small(const SmallProblems& all, std::span<double> alpha, std::span<double> margins,
                  std::span<const double> lengths, double value_error, std::span<SmallProof> proofs,
                  const Budget& budget);
+
+// What is found of problems at several values of C: each array has a line for every C, of all rows or of
+// all problems.
+struct AlongCosts {
+  std::span<const double> Cs;  // upwards
+  std::span<double> alpha, margins;
+  std::span<SmallProof> proofs;
+  std::span<Integer> steps;
+};
+
+// Solves and proves problems whose costs are those at C = 1 at every C, each from its multipliers of the
+// last one, times what makes the most of them. Problems that follow one another on the same rows share the
+// values among these, also for their proofs. Returns the number of the first values of C at which all are
+// within tol: what it finds beyond is worth nothing, since some problems have ended there.
+Integer solve_along(const SmallProblems& all, const AlongCosts& found, double tol, Integer tiny,
+                    Integer most_rounds, std::span<const double> lengths, double value_error,
+                    const Budget& budget, Watch& watch);
 
 }  // namespace maxmargin

@@ -32,21 +32,12 @@ class WorkingSet final : public AnyWorkingSet {
   using Value = typename Matrix::Value;
   using Small = SmallDual<Value>;
 
-  // `small` is memory for a matrix of `size` rows, where there is some already; `at_hand`: with the values
-  // among all rows in it.
-  WorkingSet(Matrix& matrix, Integer size, std::uint64_t seed, std::shared_ptr<Small> small = nullptr,
-             bool at_hand = false)
-      : matrix_(matrix),
-        size_(std::min(size, matrix.count())),
-        random_(seed),
-        small_(std::move(small)),
-        at_hand_(at_hand) {
+  // `small` is memory for a matrix of `size` rows, where there is some already.
+  WorkingSet(Matrix& matrix, Integer size, std::uint64_t seed, std::shared_ptr<Small> small = nullptr)
+      : matrix_(matrix), size_(std::min(size, matrix.count())), random_(seed), small_(std::move(small)) {
     if (!small_) small_ = std::make_shared<Small>(std::min(size_, matrix.most_of_block()));
     chosen_mark_.assign(static_cast<std::size_t>(matrix.count()), 0);
-    if (at_hand_) choose_all();
   }
-  // Whether the values among all rows are at hand.
-  bool at_hand() const { return at_hand_; }
 
   Integer run(KernelDual& dual, Integer rounds, const Budget& budget, Watch& watch) override {
     dual.look();

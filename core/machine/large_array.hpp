@@ -19,9 +19,10 @@ namespace maxmargin {
 
 struct Unmap {
   std::size_t bytes = 0;
+  std::size_t before = 0;  // bytes of these that lie before the array
   void operator()(void* memory) const {
 #if defined(__linux__)
-    munmap(memory, bytes);
+    munmap(static_cast<std::byte*>(memory) - before, bytes);
 #else
     std::free(memory);
 #endif
@@ -33,18 +34,27 @@ using LargeArray = std::unique_ptr<T[], Unmap>;
 
 template <class T>
 LargeArray<T> large_array(std::size_t count, bool large_pages = true) {
-  const std::size_t bytes = count * sizeof(T) + 1;  // the system refuses to give nothing
+  std::size_t bytes = count * sizeof(T) + 1;  // the system refuses to give nothing
+  std::size_t before = 0;
 #if defined(__linux__)
+  // What is mapped beyond the array, so that it can begin where a large page does, takes no memory.
+  constexpr std::size_t kLargePage = std::size_t{1} << 21;
+  large_pages = large_pages && bytes > kLargePage;
+  if (large_pages) bytes += kLargePage;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   // Large pages spare the faults of the first touch, and the page walks of reading rows in random order.
   // Advice: nothing is lost where it is not taken.
-  if (large_pages) madvise(memory, bytes, MADV_HUGEPAGE);
+  if (large_pages) {
+    before = (kLargePage - reinterpret_cast<std::uintptr_t>(memory) % kLargePage) % kLargePage;
+    memory = static_cast<std::byte*>(memory) + before;
+    madvise(memory, bytes - before, MADV_HUGEPAGE);
+  }
 #else
   void* memory = std::malloc(bytes);
   if (memory == nullptr) throw std::bad_alloc();
 #endif
-  return LargeArray<T>(static_cast<T*>(memory), Unmap{bytes});
+  return LargeArray<T>(static_cast<T*>(memory), Unmap{bytes, before});
 }
 
 // Bytes that are added at the end, without knowing how many there will be. Growing copies nothing where

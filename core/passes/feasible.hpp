@@ -67,16 +67,18 @@ void reach_total(std::span<double> alpha, const double* labels, const double* co
                  double total) {
   constexpr double kLargest = std::numeric_limits<double>::max();
   for (int round = 0; round < 3; ++round) {  // the last ones are for rounding
-    double sum = 0, spare = 0, room = 0, bounded = 0, empty = 0;
+    double spare = 0, room = 0, bounded = 0, empty = 0;
+    Twofold sum;  // so that multipliers which add up to the total stay what they are
     for (std::size_t i = 0; i < alpha.size(); ++i) {
       if (sign != 0 && labels[i] != sign) continue;
       const double upper = std::min(Loss::upper(costs[i]), kLargest);
       const bool free = alpha[i] > 0 && alpha[i] < upper;
-      sum += alpha[i];
+      sum.add(alpha[i]);
       (free ? spare : bounded) += alpha[i];
       (free ? room : empty) += upper - alpha[i];
     }
-    const double missing = total - sum;
+    sum.add(-total);
+    const double missing = -sum.rounded();
     if (missing == 0 || std::isnan(missing)) return;
     const double of_free = missing > 0 ? room : spare, of_others = missing > 0 ? empty : bounded;
     const double needed = std::abs(missing), left = std::max(0.0, needed - of_free);

@@ -249,9 +249,25 @@ bool holds_zero(std::span<const double> kinks, std::span<const double> labels,
   return down <= up + held_up && up <= down + held_down;
 }
 
+// Where the kinks of rows with a free multiplier lie, and as far again: at an optimum they are all at b.
+template <class Loss>
+std::pair<double, double> among_free(std::span<const double> kinks, std::span<const double> alpha,
+                                     const double* costs) {
+  double low = INFINITY, high = -INFINITY;
+#pragma omp simd reduction(min : low) reduction(max : high)
+  for (std::size_t i = 0; i < alpha.size(); ++i) {
+    const bool free = alpha[i] > 0 && alpha[i] < Loss::upper(costs[i]);
+    low = std::min(low, free ? kinks[i] : INFINITY);
+    high = std::max(high, free ? kinks[i] : -INFINITY);
+  }
+  if (!(low <= high)) return {-INFINITY, INFINITY};
+  return {low - 0.5 * (high - low), high + 0.5 * (high - low)};
+}
+
 }  // namespace
 
-BestIntercept Objective::best_intercept(std::span<const double> scores) const {
+BestIntercept Objective::best_intercept(std::span<const double> scores,
+                                        std::span<const double> alpha) const {
   if (has_shift() && intercept == Intercept::exact) {
     // Rows of sign y see y b + e alone, so that each sign has its own level.
     const auto [least, most] = best_levels(scores, 1, 0.5 * total);
@@ -263,12 +279,13 @@ BestIntercept Objective::best_intercept(std::span<const double> scores) const {
     const auto [low, high] = best_levels(scores, 0, total);
     return {number, number, number, middle_of(low, high)};
   }
-  const auto [low, high] = best_intercepts(scores);
+  const auto [low, high] = best_intercepts(scores, alpha);
   return {middle_of(low, high), low, high};
 }
 
-BestIntercept Objective::take_best_intercept(std::span<double> scores) const {
-  const BestIntercept best = best_intercept(scores);
+BestIntercept Objective::take_best_intercept(std::span<double> scores,
+                                             std::span<const double> alpha) const {
+  const BestIntercept best = best_intercept(scores, alpha);
 #pragma omp simd
   for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = labels[i] * (scores[i] + best.b);
   if (targets.empty()) return best;
@@ -277,7 +294,8 @@ BestIntercept Objective::take_best_intercept(std::span<double> scores) const {
   return best;
 }
 
-std::pair<double, double> Objective::best_intercepts(std::span<const double> scores) const {
+std::pair<double, double> Objective::best_intercepts(std::span<const double> scores,
+                                                     std::span<const double> alpha) const {
   if (intercept == Intercept::fixed) return {number, number};
   const double ridge = intercept == Intercept::regularised ? 1 / (number * number) : 0;
   const double* target = targets.empty() ? nullptr : targets.data();
@@ -294,7 +312,8 @@ std::pair<double, double> Objective::best_intercepts(std::span<const double> sco
       }
       // Where rows of neither sign pull at b = 0 it is best: a difference of sums might miss it.
       if (ridge > 0 && holds_zero({kinks.get(), scores.size()}, labels, costs)) return {0, 0};
-      return weighted_quantile({kinks.get(), scores.size()}, costs, positive, ridge);
+      return weighted_quantile({kinks.get(), scores.size()}, costs, positive, ridge,
+                               among_free<Loss>({kinks.get(), scores.size()}, alpha, costs.data()));
     } else {
       if (target == nullptr) return smooth_intercepts<Loss>(scores);
       // With what a target adds to the score, the margin is y_i (score_i + b), as where all of them are 1.
@@ -372,7 +391,7 @@ Proof prove(const Objective& objective, std::span<const double> alpha, std::span
       sum_in_blocks(n, [&](std::size_t i) { return alpha[i] * objective.labels[i] * scores[i]; });
   const double most =
       squared_length + (per_length + sum_rounding(n) * all_lengths) * all_lengths * (1 + sum_rounding(n));
-  const BestIntercept best = objective.take_best_intercept(scores);
+  const BestIntercept best = objective.take_best_intercept(scores, alpha);
   const double primal = objective.primal(scores, best.b, most, {per_length, lengths}, best.shift);
   const double largest = *std::max_element(lengths.begin(), lengths.end());
   return {best, primal, objective.dual(alpha, most, objective.reach(primal, largest))};

@@ -115,12 +115,14 @@ struct Objective {
   void make_feasible(std::span<double> alpha) const;
 
   // All b that minimise P for some w, and the one in their middle.
-  BestIntercept best_intercept(std::span<const double> scores) const;
+  // Multipliers of about this w tell where to look first.
+  BestIntercept best_intercept(std::span<const double> scores, std::span<const double> alpha = {}) const;
   // The same, and scores become margins.
-  BestIntercept take_best_intercept(std::span<double> scores) const;
+  BestIntercept take_best_intercept(std::span<double> scores, std::span<const double> alpha = {}) const;
   // A point where the intercept is fixed or regularised, and as a rule for smooth losses. With one class
   // only an end may be infinite. No shift is sought.
-  std::pair<double, double> best_intercepts(std::span<const double> scores) const;
+  std::pair<double, double> best_intercepts(std::span<const double> scores,
+                                            std::span<const double> alpha = {}) const;
   // The ends of the interval of all b with margins of at least 1; there is none if low > high.
   std::pair<double, double> intercepts_without_loss(std::span<const double> scores) const;
 

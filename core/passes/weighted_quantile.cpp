@@ -73,12 +73,13 @@ std::pair<double, double> sampled_bracket(std::span<const double> values, std::s
 }  // namespace
 
 std::pair<double, double> weighted_quantile(std::span<const double> values, std::span<const double> weights,
-                                            double level, double ridge) {
+                                            double level, double ridge, std::pair<double, double> likely) {
   double total = 0;
 #pragma omp simd reduction(+ : total)
   for (std::size_t i = 0; i < weights.size(); ++i) total += std::max(weights[i], 0.0);
   const double rounding = 1e-13 * total;  // sums of the same weights in another order differ by this
-  const auto [low, high] = sampled_bracket(values, weights, level, ridge, total);
+  const bool is_told = likely.first > -INFINITY && likely.second < INFINITY;
+  const auto [low, high] = is_told ? likely : sampled_bracket(values, weights, level, ridge, total);
   Bracketed found = points_in(values, weights, low, high);
   double weight = found.below;
   for (const WeightedPoint& point : found.inside) weight += point.weight;

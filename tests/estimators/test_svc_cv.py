@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import _thread
+import math
 import threading
 
 import numpy as np
@@ -15,6 +16,13 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import SVC, SVCCV
+from maxmargin.core import Budget
+from maxmargin.estimators.held_out import scores_along, scores_of
+from maxmargin.kernels import Gaussian
+from maxmargin.reductions.class_problems import KernelProblems
+from maxmargin.reductions.decompositions import decomposition
+from maxmargin.reductions.kernel_fit import KernelFit
+from maxmargin.reductions.small_problems import AlongCosts
 from maxmargin.solvers import sizes
 from scikit_learn import assert_passes
 
@@ -81,6 +89,45 @@ def test_long_fits_and_short_ones_choose_alike(monkeypatch):
     long = SVCCV(**GRID, tol=1e-6).fit(X, y)
     np.testing.assert_array_equal(long.cv_results_["mean_test_score"], short.cv_results_["mean_test_score"])
     assert long.cv_results_["max_relative_gap"].max() <= 1e-6
+
+
+@pytest.mark.parametrize("proven", [0, 1, 2])
+@pytest.mark.parametrize("options", [dict(), dict(multi_class="ovr"), dict(class_weight="balanced")])
+def test_what_one_call_leaves_is_fitted_C_by_C(options, proven, monkeypatch):
+    X, y = IRIS
+    whole = SVCCV(**GRID, **options, tol=1e-6).fit(X, y)
+    in_one_call = KernelFit.along_costs
+
+    def ends_early(self, weights, Cs, budget):
+        along = in_one_call(self, weights, Cs, budget)
+        assert along.proven == len(Cs)
+        along.proven = proven
+        return along
+
+    monkeypatch.setattr(KernelFit, "along_costs", ends_early)
+    cut = SVCCV(**GRID, **options, tol=1e-6).fit(X, y)
+    np.testing.assert_array_equal(cut.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"])
+    assert cut.cv_results_["max_relative_gap"].max() <= 1e-6
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_scores_at_every_C_are_those_of_the_models(pairs):
+    X, y = IRIS
+    kernel = Gaussian(0.1)
+    problems = KernelProblems(
+        np.unique(y), y, X, kernel, decomposition(3, pairs=pairs), matrix=kernel(X), C=1.0
+    )
+    held_out = np.arange(0, 150, 7)
+    weights = np.ones(150)
+    weights[held_out] = 0.0
+    unit = problems.with_costs(weights, 1.0)
+    parts, Cs, budget = problems.in_a_row(), np.array([0.1, 10.0]), Budget(math.inf, 1)
+    given = kernel(X), parts, unit.in_a_row().costs[np.newaxis], Cs, 1e-3, 50, budget
+    along = AlongCosts(*given, *problems.rounding.simple, kernel_is_none=False)
+    scores = scores_along(problems, along, 0, held_out)
+    for number, C in enumerate(Cs.tolist()):
+        expected = scores_of(problems.with_costs(weights, C), along.models(number, 0), held_out)
+        np.testing.assert_allclose(scores[number], expected, atol=1e-12)
 
 
 def test_kernels_without_gamma_choose_C_alone():

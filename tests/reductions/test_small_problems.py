@@ -16,10 +16,15 @@ from maxmargin import SVC, Status, core
 from maxmargin.core import Budget
 from maxmargin.estimators.named_kernels import why_unproven
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Precomputed, Sigmoid
+from maxmargin.kernels.kernel_rows import KernelRows
+from maxmargin.kernels.rounding import rounding_of
+from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import certify
+from maxmargin.proof.solution import Solution
 from maxmargin.reductions.kernel_fit import KernelFit
 from maxmargin.reductions.linear_kernel import coefficients_of, factor_of
-from maxmargin.reductions.small_problems import Parts, solve_at_costs, solve_small
+from maxmargin.reductions.small_problems import AlongCosts, Parts, solve_at_costs, solve_small
 from maxmargin.solvers import sizes
 from tests.quadratic_program import solve_by_quadratic_program
 
@@ -63,11 +68,11 @@ def test_few_rows_that_cannot_be_told_apart_are_solved_at_any_cost(seed):
     assert model.certificate.relative_gap <= 1e-3  # rounding, C times
 
 
-def at_one_cost(K, y, C, alpha, scores, kept=None):
+def at_one_cost(K, y, C, alpha, scores):
     parts, n = Parts(np.arange(len(y)), y, np.full(len(y), C), np.array([0, len(y)])), len(y)
     given = None if scores is None else scores[np.newaxis]
     limits = 1e-3, 0, NO_LIMIT
-    return solve_at_costs(K, parts, np.full((1, n), C), alpha[np.newaxis], given, *limits, kept=kept)[0]
+    return solve_at_costs(K, parts, np.full((1, n), C), alpha[np.newaxis], given, *limits)[0]
 
 
 def test_the_scores_of_a_start_are_believed():
@@ -87,12 +92,61 @@ def test_the_scores_of_a_start_are_believed():
     )
 
 
-def test_values_that_are_kept_are_not_read_again():
-    X, y = blobs(0, 300, 4)
-    K, nothing, kept = Gaussian(0.5)(X), np.zeros(300), core.KeptValues()
-    at_one_cost(K, y, 1.0, nothing, nothing, kept)
-    later = at_one_cost(np.full_like(K, np.nan), y, 10.0, nothing, nothing, kept)
-    assert_array_equal(later.alpha, at_one_cost(K, y, 10.0, nothing, nothing).alpha)
+def in_pairs(seed, n, classes):
+    """Rows of so many classes, and the problems of all pairs of them."""
+    random = np.random.default_rng(seed)
+    X, codes = random.normal(size=(n, 4)), np.arange(n) % classes
+    X[:, 0] += 0.7 * codes
+    pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
+    members = [np.concatenate([np.flatnonzero(codes == k) for k in pair]) for pair in pairs]
+    y = [np.where(codes[rows] == i, 1.0, -1.0) for (i, _), rows in zip(pairs, members, strict=True)]
+    begins = np.cumsum([0, *map(len, members)])
+    return X, Parts(np.concatenate(members), np.concatenate(y), np.ones(begins[-1]), begins)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("n", "classes"), [(40, 2), (303, 2), (600, 2), (170, 4)])
+def test_models_at_one_C_after_the_other_are_those_that_certify_proves(n, classes, threads):
+    X, parts = in_pairs(n, n, classes)
+    K, Cs, kernel = Gaussian(0.3)(X), np.array([0.01, 0.3, 0.3, 20.0]), Gaussian(0.3)
+    weights = np.random.default_rng(0).integers(0, 3, size=(3, len(parts.y))).astype(float)
+    rounding = rounding_of(kernel, Rows(X).stored_data)
+    budget = Budget(float("inf"), threads)
+    along = AlongCosts(
+        K, parts, weights, Cs, 1e-3, 50, budget, *rounding.simple, kernel_is_none=False, rounds=100
+    )
+    assert along.proven == len(Cs)
+    for number, C in enumerate(Cs):
+        for line, own in enumerate(weights):
+            models = along.models(number, line)
+            assert along.largest_gap(number, line) == models.relative_gaps.max() <= 1e-3
+            for k, model in enumerate(models):
+                rows = parts.which[slice(*parts.begins[k : k + 2])]
+                part = slice(*parts.begins[k : k + 2])
+                problem = Problem.of(
+                    KernelRows(Rows(X), kernel, which=rows), parts.y[part], C, weights=own[part]
+                )
+                again = certify(problem, Solution(alpha=model.certificate.alpha))
+                # That one may make w a little longer.
+                assert again.primal <= model.certificate.primal * (1 + 1e-12)
+                assert model.certificate.primal == pytest.approx(again.primal, rel=1e-3)
+                assert model.certificate.dual == pytest.approx(again.dual, rel=1e-9)
+                scores = again.problem.rows.scores(model.certificate.w)
+                assert_allclose(
+                    model.certificate.margins, parts.y[part] * (scores + model.certificate.b), atol=1e-9
+                )
+                assert (model.certificate.alpha <= C * own[part]).all()
+                # The best intercepts are found near the free multipliers; here they are found among all.
+                best = problem.objective.take_best_intercept(scores.copy())
+                assert_allclose([model.certificate.b, *model.certificate.b_interval], best[:3], atol=1e-9)
+
+
+def test_what_falls_short_ends_the_call():
+    X, parts = in_pairs(1, 200, 2)
+    K, Cs = Gaussian(0.3)(X), np.array([1.0, 10.0])
+    given = K, parts, np.ones((2, 200)), Cs
+    never = AlongCosts(*given, -1.0, 0, NO_LIMIT, np.ones(200), 0.0, kernel_is_none=False, rounds=1)
+    assert never.proven == 0
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ from maxmargin.proof.model import Models
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.kernel_scores import KernelScores
-from maxmargin.reductions.small_problems import SmallModels
+from maxmargin.reductions.small_problems import AlongCosts, SmallModels
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices
 
 FOLDS = 5
@@ -81,6 +83,32 @@ def own_scores(problems: KernelProblems, models: Models, rows: Indices) -> Matri
         which, y, _ = problems.part(k)
         scores[slice(None) if which is None else which, k] = proof.margins * y
     return scores[rows]
+
+
+def scores_along(problems: KernelProblems, along: AlongCosts, line: int, rows: Indices) -> NDArray[Any]:
+    """The scores that the models of a line give some of the rows, of which all values are at hand.
+
+    One table as that of ``scores_of`` for every C up to which all problems are proven.
+    """
+    parts, count = along.parts, along.proven
+    b = along.intercepts(line)
+    if problems.kind.all_rows:
+        shape = len(problems), len(problems.codes)
+        scores = (along.margins(line) * parts.y).reshape(count, *shape)[:, :, rows]
+        return np.asarray(scores.transpose(0, 2, 1))
+    assert problems.matrix is not None
+    # Models at all values of C are columns of one product with the values among a class and the rows.
+    beta = np.ascontiguousarray((along.alpha(line) * parts.y).T)
+    table = problems.table([beta[slice(*ends)] for ends in pairwise(parts.begins)])
+    ends = np.cumsum([len(members) for members in problems.by_class])
+    lines, sums = len(table), []
+    with one_blas_thread():
+        for members, end in zip(problems.by_class, ends.tolist(), strict=True):
+            own = table[:, end - len(members) : end].transpose(1, 0, 2).reshape(len(members), -1)
+            values = problems.matrix[np.ix_(rows, members)]
+            sums.append((values @ own).reshape(len(rows), lines, count).transpose(1, 2, 0))
+    joined = np.stack(problems.kind.joined(sums), axis=-1)
+    return np.asarray(joined + b[:, np.newaxis])
 
 
 def without(problems: KernelProblems, held_out: Indices, C: float | None = None) -> KernelProblems:

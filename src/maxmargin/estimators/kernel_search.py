@@ -328,15 +328,18 @@ class HeldOutScorer(ABC):
 
     def __call__(self, problem: Any, found: Any, held_out: NDArray[Any]) -> float:
         """The score of the rows that are held out."""
-        targets = self.targets[held_out]
         if self.by_answers:
-            answers = self._answers(problem, found, held_out)
-            value = answers.score if self.scoring is None else partial(self.scoring, answers)
-            return float(value(held_out, targets))
+            return self.of_answers(self._answers(problem, found, held_out), held_out)
+        targets = self.targets[held_out]
         model = self._model(problem, found)
         if not is_function(model.kernel):
             model.n_features_in_ = self.X.shape[1]
         return float(self.scoring(model, self.X[held_out], targets))
+
+    def of_answers(self, answers: Any, held_out: NDArray[Any]) -> float:
+        """The score of an estimator that knows what is predicted for the rows that are held out."""
+        value = answers.score if self.scoring is None else partial(self.scoring, answers)
+        return float(value(held_out, self.targets[held_out]))
 
     @abstractmethod
     def _answers(self, problem: Any, found: Any, held_out: NDArray[Any]) -> Any:

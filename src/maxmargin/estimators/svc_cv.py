@@ -7,17 +7,18 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from maxmargin.core import Budget, KeptValues
+from maxmargin.core import Budget
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.answers_by_best import ClassifiesByBest
 from maxmargin.estimators.folds import Data, Fold, make_folds
-from maxmargin.estimators.held_out import scores_of
+from maxmargin.estimators.held_out import scores_along, scores_of
 from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome, best_factor
 from maxmargin.estimators.reading import labels_and_codes
 from maxmargin.estimators.svc import SVC
@@ -27,6 +28,7 @@ from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.decompositions import Decomposition
 from maxmargin.reductions.kernel_fit import KernelFit
+from maxmargin.reductions.small_problems import AlongCosts
 from maxmargin.solvers import sizes
 from maxmargin.types import Vector
 
@@ -115,11 +117,16 @@ class SVCCV(ClassifiesByBest, ClassifierMixin, KernelSearch):
     ) -> Line:
         problems, doubt = model._problems(X, *labels_and_codes(targets), weights, shared=True)
         score = _Scorer(model, self.scoring, X, targets)
-        return _Line(model, problems, folds, score, budget, beside, doubt)
+        Cs = np.sort(self._values_of_C())
+        return _Line(model, problems, folds, score, budget, beside, doubt, Cs)
 
 
 class _Line:
-    """All folds at one gamma, to be fitted at one C after the other."""
+    """All folds at one gamma, to be fitted at one C after the other.
+
+    Where fits are short, one call makes those of all folds at every C. What it leaves, and what takes
+    longer, is fitted C by C.
+    """
 
     def __init__(
         self,
@@ -130,8 +137,9 @@ class _Line:
         budget: Budget,
         beside: int,
         doubt: str,
+        Cs: Vector,
     ) -> None:
-        self.doubt = doubt
+        self.doubt, self.Cs = doubt, Cs
         self.problems, self.folds, self.score, self.budget = problems, folds, score, budget
         self.running = model._running(problems)
         if beside > 1:
@@ -141,33 +149,78 @@ class _Line:
             "cache_size": float(model.cache_size),
             "shrinking": bool(model.shrinking),
         }
-        self.kept = KeptValues()
         self.signs = [problems.part(k).y for k in range(len(problems))]
         self.last: list[Models] | None = None
         self.last_C = math.inf
+        self.along = self._along_costs()
+        self.proven = 0 if self.along is None else self.along.proven
+        """At how many values of C all folds are fitted and proven already."""
+        self.number = 0
+        """Of the next C."""
+
+    def _along_costs(self) -> AlongCosts | None:
+        """All folds at every C in one call, as far as that comes; None where fits are not so short."""
+        largest = [self._fit_of(fold, float(self.Cs[-1])) for fold in self.folds]
+        units = [self.problems.with_costs(fold.weights, 1.0).in_a_row().costs for fold in self.folds]
+        return largest[0].along_costs(np.array(units), self.Cs, self.budget)
+
+    def _fit_of(
+        self, fold: Fold, C: float, seconds: float = math.inf, starts: list[Solution] | None = None
+    ) -> KernelFit:
+        part = self.problems.with_costs(fold.weights, C)
+        running = replace(self.running, seconds=min(seconds, self.running.seconds))
+        return KernelFit(part, running, warm=False, starts=starts, **self.options)
 
     def fit(self, point: dict[str, float], seconds: float) -> NDArray[Any]:
         """The outcome of every fold."""
-        C = point["C"]
-        parts = [self.problems.with_costs(fold.weights, C) for fold in self.folds]
-        running = replace(self.running, seconds=seconds / len(self.folds))
+        C, number = point["C"], self.number
+        self.number += 1
+        if number < self.proven:
+            return self._known(number, C)
+        if self.along is not None and 0 < number == self.proven:
+            self.last = [self.along.models(number - 1, line) for line in range(len(self.folds))]
+            self.last_C = float(self.Cs[number - 1])
+            self.along = None
         fits = [
-            KernelFit(part, running, warm=False, starts=self._start(number, C), **self.options)
-            for number, part in enumerate(parts)
+            self._fit_of(fold, C, seconds / len(self.folds), self._start(k, C))
+            for k, fold in enumerate(self.folds)
         ]
         found, last = np.empty(len(fits), object), list[Models]()
         before = time.perf_counter()
-        together = KernelFit.solve_together(fits, self.budget, sizes.QUICK_SHARED_ROWS, self.kept)
-        for number, (fold, part, models) in enumerate(zip(self.folds, parts, together, strict=False)):
+        together = KernelFit.solve_together(fits, self.budget, sizes.QUICK_SHARED_ROWS)
+        for k, (fold, fit, models) in enumerate(zip(self.folds, fits, together, strict=False)):
             if self.budget.stopped:
                 break
-            value = self.score(part, models, fold.held_out)
+            value = self.score(fit.problems, models, fold.held_out)
             now = time.perf_counter()
-            found[number] = Outcome(value, float(models.relative_gaps.max()), now - before)
+            found[k] = Outcome(value, float(models.relative_gaps.max()), now - before)
             before = now
             last.append(models)
         self.last, self.last_C = last, C
         return found
+
+    def _known(self, number: int, C: float) -> NDArray[Any]:
+        """The outcome of every fold at a C that is proven."""
+        assert self.along is not None
+        found = np.empty(len(self.folds), object)
+        for line, fold in enumerate(self.folds):
+            if self.score.by_answers:
+                answers = self.score.answers_of(self.problems, self._scores[line][number])
+                value = self.score.of_answers(answers, fold.held_out)
+            else:
+                part = self.problems.with_costs(fold.weights, C)
+                value = self.score(part, self.along.models(number, line), fold.held_out)
+            found[line] = Outcome(value, self.along.largest_gap(number, line), self.along.seconds)
+        return found
+
+    @cached_property
+    def _scores(self) -> list[NDArray[Any]]:
+        """Of the rows that each fold holds out, at every C that is proven."""
+        assert self.along is not None
+        return [
+            scores_along(self.problems, self.along, line, fold.held_out)
+            for line, fold in enumerate(self.folds)
+        ]
 
     def _start(self, number: int, C: float) -> list[Solution] | None:
         """The multipliers of a fold at the last C, times what makes the most of them at this one."""
@@ -187,7 +240,10 @@ class _Scorer(HeldOutScorer):
     """Knows the scores of all problems of a fold."""
 
     def _answers(self, problem: KernelProblems, found: Models, held_out: NDArray[Any]) -> _Answers:
-        scores = scores_of(problem, found, held_out)
+        return self.answers_of(problem, scores_of(problem, found, held_out))
+
+    def answers_of(self, problem: KernelProblems, scores: Matrix) -> _Answers:
+        """An estimator that knows these scores of the rows in question."""
         return _Answers(problem.labels, scores, problem.kind, bool(self.template.break_ties))
 
     def _model(self, problem: KernelProblems, found: Models) -> SVC:

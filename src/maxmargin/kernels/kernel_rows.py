@@ -141,8 +141,11 @@ class KernelRows(RowSpace):
                 return known, scores, largest
             place = int(np.abs(known).argmax())
             factor = float(w[place] / known[place]) if known[place] != 0.0 else 0.0
-            # What the rounding of this comparison lets through is a part of ``_relative_error``.
-            if factor > 0.0 and (np.abs(w - factor * known) <= 4.0 * UNIT * np.abs(w)).all():
+            if factor <= 0.0:
+                continue
+            # What this lets through is a part of ``_relative_error``.
+            off, whole = (core.dot(np.abs(part), self.lengths) for part in (w - factor * known, w))
+            if off <= 4.0 * UNIT * whole:
                 return w, factor * scores, factor * largest
         return None
 

@@ -214,11 +214,14 @@ class OneAgainstOne(Decomposition):
         return PairCertificates(certificates, labels)
 
     def table(self, each: Sequence[Vector], by_class: Sequence[Indices]) -> Matrix:
-        """LIBSVM's table of one line less than there are classes."""
+        """LIBSVM's table of one line less than there are classes.
+
+        Coefficients may have more axes behind that of the rows, which the table then has as well.
+        """
         counts = [len(rows) for rows in by_class]
         ends = np.cumsum(counts).tolist()
         columns = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
-        table = np.zeros((self.classes - 1, ends[-1]))
+        table = np.zeros((self.classes - 1, ends[-1], *each[0].shape[1:]))
         for (i, j), coefficients in zip(self.pairs, each, strict=True):
             table[j - 1, columns[i]] = coefficients[: counts[i]]
             table[i, columns[j]] = coefficients[counts[i] :]

@@ -40,7 +40,14 @@ from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.in_units_of_rho import in_units_of_rho
 from maxmargin.reductions.linear_kernel import Columns, Factor, factor_of, solve_on_columns
-from maxmargin.reductions.small_problems import Parts, SmallModels, Solved, solve_at_costs, solve_small
+from maxmargin.reductions.small_problems import (
+    AlongCosts,
+    Parts,
+    SmallModels,
+    Solved,
+    solve_at_costs,
+    solve_small,
+)
 from maxmargin.solvers import WorkingSet, sizes
 from maxmargin.solvers.gpu_working_sets import solve_together
 from maxmargin.solvers.kernel.active_sets import ActiveSets
@@ -304,13 +311,12 @@ class KernelFit:
         fits: Sequence[KernelFit],
         budget: Budget | None = None,
         most_rows: int = sizes.QUICK_ROWS,
-        kept: core.KeptValues | None = None,
     ) -> Iterator[Models]:
         """The models of each fit, one after the other; all of them are on the same rows at other costs.
 
         Problems of at most so many rows, whose values are at hand, share them, and begin at their starts;
         whoever calls it from another thread than the main one stops these by ``budget``, and has no
-        models then. ``kept`` has the values between calls with the same problems at other costs.
+        models then.
         """
         first = fits[0]
         matrix = first.problems.matrix
@@ -329,13 +335,40 @@ class KernelFit:
                 sizes.TINY_ROWS,
                 budget or Budget(math.inf, first.running.threads()),
                 rounds=first._rounds,
-                kept=kept,
             )
             if budget is not None and budget.stopped:
                 return
             for fit, of_fit in zip(fits, solved, strict=True):
                 fit._solved = of_fit
         yield from (fit.solve() for fit in fits)
+
+    def along_costs(self, weights: Matrix, Cs: Vector, budget: Budget) -> AlongCosts | None:
+        """The problems with several lines of weights at one C after the other, upwards, in one call.
+
+        A line has a weight for each row of each problem, one after the other. None where these are too many
+        or their values not at hand, where somebody watches, or where time is limited; and with a linear
+        kernel, of which the call would soon fall short: what is not easy is solved on the columns.
+        """
+        problems = self.problems
+        matrix = problems.matrix
+        if matrix is None or not self._quick or problems.plain_rows is not None:
+            return None
+        if problems.largest > sizes.QUICK_SHARED_ROWS:
+            return None
+        answers = 2 * 8e-6 * weights.size * len(Cs)  # megabytes: multipliers and margins at every C
+        if answers > sizes.SHARE_OF_CACHE * self._cache_size:
+            return None
+        return AlongCosts(
+            np.ascontiguousarray(matrix, np.float64),
+            self._in_a_row,
+            weights,
+            Cs,
+            self.running.tol,
+            sizes.TINY_ROWS,
+            budget,
+            *problems.rounding.simple,
+            kernel_is_none=problems.kernel_is_none,
+        )
 
     @cached_property
     def _in_a_row(self) -> Parts:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.problem.rows import Matrix
-from maxmargin.proof.certificate import Certificate, SmallProofs, certify_each
+from maxmargin.proof.certificate import Certificate, SmallProofs, certify_each, proofs_of
 from maxmargin.proof.model import Model, Models, Record, Status, Trace
 from maxmargin.solvers.sizes import MOST_ROUNDS
 from maxmargin.tools.interrupts import held_back
@@ -116,6 +116,28 @@ class Solved(NamedTuple):
     steps: Sequence[int]
 
 
+class _InLines(NamedTuple):
+    """Problems in a row in several lines, ordered such that those on the same rows follow each other."""
+
+    place: NDArray[np.intp]
+    """Of each number in its line."""
+    line: NDArray[np.intp]
+    begins: NDArray[np.intp]
+    """Of all problems of all lines."""
+
+    @classmethod
+    def of(cls, parts: Parts, lines: int) -> _InLines:
+        counts = np.diff(parts.begins)
+        place = np.concatenate([np.tile(np.arange(*ends), lines) for ends in pairwise(parts.begins)])
+        line = np.concatenate([np.repeat(np.arange(lines), count) for count in counts])
+        return cls(place, line, np.concatenate([[0], np.cumsum(np.repeat(counts, lines))]))
+
+    def problems(self, matrix: Matrix, parts: Parts, costs: Matrix) -> core.SmallProblems:
+        """All problems, which share the values among the rows that they share."""
+        which, y = parts.which[self.place], parts.y[self.place]
+        return core.SmallProblems(matrix, which, self.begins, y, costs[self.line, self.place])
+
+
 def solve_at_costs(
     matrix: Matrix,
     parts: Parts,
@@ -127,27 +149,105 @@ def solve_at_costs(
     budget: core.Budget,
     *,
     rounds: int = MOST_ROUNDS,
-    kept: core.KeptValues | None = None,
 ) -> list[Solved]:
     """The problems of ``parts`` at several costs, one line each, from multipliers of as many lines.
 
-    Problems on the same rows follow one another, so that they share the values among these. ``scores`` are
-    those of the starts' w, where they are known, and ``kept`` has the values from calls before, with
-    problems on the same rows.
+    ``scores`` are those of the starts' w, where they are known.
     """
     lines = len(costs)
-    counts = np.diff(parts.begins)
-    place = np.concatenate([np.tile(np.arange(*ends), lines) for ends in pairwise(parts.begins)])
-    line = np.concatenate([np.repeat(np.arange(lines), count) for count in counts])
-    begins = np.concatenate([[0], np.cumsum(np.repeat(counts, lines))])
-    own, alpha = starts[line, place], np.empty_like(starts)
-    every = core.SmallProblems(matrix, parts.which[place], begins, parts.y[place], costs[line, place])
+    at = _InLines.of(parts, lines)
+    own, alpha = starts[at.line, at.place], np.empty_like(starts)
+    every = at.problems(matrix, parts, costs)
     with held_back(budget.stop):
-        known = np.empty(0) if scores is None else scores[line, place]
-        taken = every.solve(own, tol, tiny, rounds, budget, known, kept)
-    alpha[line, place] = own
+        known = np.empty(0) if scores is None else scores[at.line, at.place]
+        taken = every.solve(own, tol, tiny, rounds, budget, known)
+    alpha[at.line, at.place] = own
     steps = np.reshape(taken, (-1, lines)).T
     return [Solved(*line) for line in zip(alpha, steps.tolist(), strict=True)]
+
+
+class AlongCosts:
+    """The problems of ``parts`` with several lines of weights, solved and proven at one C after the other.
+
+    All of it is one call, which ends where a problem falls short of ``tol``: what is left from there on is
+    for others.
+    """
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        parts: Parts,
+        weights: Matrix,
+        Cs: Vector,
+        tol: float,
+        tiny: int,
+        budget: core.Budget,
+        lengths: Vector,
+        value_error: float,
+        *,
+        kernel_is_none: bool,
+        rounds: int = MOST_ROUNDS,
+    ) -> None:
+        start = time.perf_counter()
+        self.parts, self._weights, self._Cs, self._tol = parts, weights, Cs, tol
+        self._kernel_is_none = kernel_is_none
+        lines, each = len(weights), len(weights) * (len(parts.begins) - 1)
+        at = _InLines.of(parts, lines)
+        self._places = [np.flatnonzero(at.line == line) for line in range(lines)]
+        alpha, margins = (np.empty((len(Cs), len(at.place))) for _ in range(2))
+        proofs, steps = np.empty((len(Cs) * each, 6)), np.empty(len(Cs) * each, np.int64)
+        with held_back(budget.stop):
+            self.proven = at.problems(matrix, parts, weights).solve_along(
+                Cs,
+                alpha=alpha,
+                margins=margins,
+                proofs=proofs,
+                steps=steps,
+                tol=tol,
+                tiny=tiny,
+                rounds=rounds,
+                lengths=lengths,
+                value_error=value_error,
+                budget=budget,
+            )
+        """At how many values of C, from the first, all problems are within tol."""
+        self._alpha, self._margins = alpha, margins
+        self._proofs = proofs.reshape(len(Cs), -1, lines, 6)
+        self._steps = steps.reshape(len(Cs), -1, lines)
+        self.seconds = (time.perf_counter() - start) / max(1, self.proven * lines)
+        """For one line at one C."""
+
+    def alpha(self, line: int) -> Matrix:
+        """The multipliers of a line at every proven C, one problem after the other."""
+        return self._alpha[: self.proven, self._places[line]]
+
+    def margins(self, line: int) -> Matrix:
+        """The margins, too."""
+        return self._margins[: self.proven, self._places[line]]
+
+    def intercepts(self, line: int) -> Matrix:
+        """B of each problem of a line, at every proven C."""
+        return self._proofs[: self.proven, :, line, 0]
+
+    def largest_gap(self, number: int, line: int) -> float:
+        """The largest relative gap of a line's problems at a C, given by its place."""
+        values = self._proofs[number, :, line, 3:5].tolist()
+        return max(core.relative_gap(primal, max(dual, 0.0)) for primal, dual in values)
+
+    def models(self, number: int, line: int) -> SmallModels:
+        """The models of a line's problems at a C."""
+        places = self._places[line]
+        proofs = proofs_of(
+            np.ascontiguousarray(self._proofs[number, :, line]),
+            self.parts.y,
+            float(self._Cs[number]) * self._weights[line],
+            self.parts.begins,
+            self._alpha[number, places],
+            self._margins[number, places],
+            kernel_is_none=self._kernel_is_none,
+        )
+        steps = self._steps[number, :, line].tolist()
+        return SmallModels(proofs, steps, self.seconds, self._tol, Status.RULE_FIRED)
 
 
 def solve_small(

@@ -152,9 +152,11 @@ class WorkingSet(Solver[State]):
         return Level(matrix, core.WorkingSet(matrix, size, self.seed), dual)
 
     def _size(self, matrix: core.KernelMatrix) -> int:
-        # Larger sets need fewer rounds, but more values among themselves in each.
-        share = _OF_EXPENSIVE if matrix.expensive or matrix.encoding == "bits" else _OF_CHEAP
-        size = min(2048, max(64, 2 ** math.ceil(math.log2(share * matrix.count + 1))))
+        # Larger sets need fewer rounds, but more values among themselves in each. Where values are cheap,
+        # the nearest power of two is large enough.
+        cheap = not (matrix.expensive or matrix.encoding == "bits")
+        power = math.log2((_OF_CHEAP if cheap else _OF_EXPENSIVE) * matrix.count + 1)
+        size = min(2048, max(64, 2 ** (round(power) if cheap else math.ceil(power))))
         # Where only rows of one block have values, so many more rows have as many of them.
         return self.size or int(size * min(1.0 / math.sqrt(matrix.coupled_share), _MOST_FOR_BLOCKS))
 

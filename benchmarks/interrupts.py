@@ -52,6 +52,9 @@ LATE = 0.2
 """Seconds after Ctrl-C in which a fit should have ended."""
 _ROUNDS = 4
 """Times as many draws as are wanted, at most: a signal that comes when the fit is over says nothing."""
+_AT_ONCE = 0.005
+"""Seconds that the sender may need for a signal. On a busy machine it can be made to wait between a look at
+the clock and sending: such a draw says nothing."""
 _SEEN = 50
 """Rows that the model has to answer for after every fit."""
 
@@ -172,22 +175,27 @@ class Sender:
         self._process.stdin.write(f"{seconds}\n")
         self._process.stdin.flush()
 
-    def moment(self) -> tuple[float, float]:
-        """The clock and the processor time of this process when it was sent; waits for it."""
+    def moment(self) -> tuple[float, float, float]:
+        """The clock and this process' processor time before it was sent, and the clock after that."""
         assert self._process.stdout is not None
-        clock, processor = json.loads(self._process.stdout.readline())
-        return clock, processor
+        before, processor, after = json.loads(self._process.stdout.readline())
+        return before, processor, after
 
 
 @contextmanager
 def _first_held() -> Iterator[list[float]]:
-    """The moments from which Ctrl-C is held back: data are checked by then."""
+    """The moments from which Ctrl-C is held back: data are checked by then.
+
+    That is when the block has been entered. Until its handler is in the place of Python's, some
+    microseconds before, Ctrl-C ends ``fit`` as it does while data are checked: nothing has begun.
+    """
     moments: list[float] = []
     enter = held_back.__enter__
 
     def entering(block: held_back) -> Any:
+        entered = enter(block)
         moments.append(time.monotonic())
-        return enter(block)
+        return entered
 
     held_back.__enter__ = entering  # type: ignore[method-assign]
     try:
@@ -276,7 +284,7 @@ def _draw(
             where = f": KeyboardInterrupt in {frames[-1].name} of {Path(frames[-1].filename).name}"
     ended = ended or (time.monotonic(), time.process_time())
     sent = sender.moment()  # where the fit was faster than the signal, it comes now
-    if sent[0] > ended[0]:
+    if sent[0] > ended[0] or sent[2] - sent[0] > _AT_ONCE:
         return
     outcome.draws += 1
     clock, processor = ended[0] - sent[0], ended[1] - sent[1]

@@ -2,7 +2,8 @@
 """A process that sends Ctrl-C to another one: ``python -m benchmarks.interrupts_process PID``.
 
 Each line that it reads is a number of seconds. It waits for so long, notes the clock and the processor time
-of the other process, sends the signal, and answers with both as JSON.
+of the other process, sends the signal, and answers with both as JSON, and with the clock afterwards: a
+process that others make wait in between cannot tell when the signal came.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def main() -> None:
             return
         moment = time.monotonic(), time.clock_gettime(processor_clock(pid))
         os.kill(pid, signal.SIGINT)
-        print(json.dumps(moment), flush=True)
+        print(json.dumps((*moment, time.monotonic())), flush=True)
 
 
 if __name__ == "__main__":

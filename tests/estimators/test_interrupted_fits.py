@@ -118,6 +118,42 @@ class Statements:
         return self
 
 
+class Instructions:
+    """Interrupts before one instruction of the interpreter, in any file, once fits hold Ctrl-C back."""
+
+    def __init__(self, last=-1):
+        self.last, self.count, self.entered, self.held = last, 0, False, False
+        self.came_when_held = False
+
+    def __enter__(self):
+        self._before, self._enter = sys.gettrace(), interrupts.held_back.__enter__
+
+        def entering(block):
+            self.entered = True
+            held = self._enter(block)
+            self.held = True
+            return held
+
+        interrupts.held_back.__enter__ = entering
+        sys.settrace(self)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(self._before)
+        interrupts.held_back.__enter__ = self._enter
+
+    def __call__(self, frame, event, argument):
+        if frame.f_code.co_filename == __file__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and self.entered:
+            self.count += 1
+            if self.count == self.last:
+                self.came_when_held = self.held
+                signal.raise_signal(signal.SIGINT)
+        return self
+
+
 def fitted(estimator, X, y):
     """The estimator after a fit. One that is certified all the same may pass Ctrl-C on."""
     try:
@@ -158,6 +194,38 @@ def test_an_interrupt_at_any_statement_leaves_a_fitted_estimator(name):
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert statuses <= {Status.CERTIFIED, Status.INTERRUPTED, Status.STEPS_SPENT}
     assert Status.INTERRUPTED in statuses
+
+
+@pytest.mark.parametrize("name", ["classes against the rest, in one call", "pairs in one call"])
+def test_no_instruction_loses_a_model_that_has_begun(name):
+    """Every third one of the first and of the last, and some between, those of Python's library as well."""
+    estimator, (X, y) = FITS[name]
+
+    def interrupted(moment):
+        model, raised = clone(estimator), False
+        with warnings.catch_warnings(), Instructions(moment) as injected:
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                model.fit(X, y)
+            except KeyboardInterrupt:
+                raised = True
+            injected.entered = False
+        return model, raised, injected
+
+    count = [interrupted(-1)[2].count for _ in range(2)][-1]  # the first one imports what it needs
+    between = random.Random(0).sample(range(500, count - 500), 60)
+    kept = 0
+    for moment in [*range(1, 500, 3), *between, *range(count - 500, count, 3)]:
+        model, raised, injected = interrupted(moment)
+        if injected.came_when_held:
+            kept += 1
+            assert model.status_ in (Status.CERTIFIED, Status.INTERRUPTED)
+            assert len(model.predict(X)) == len(y)
+        else:  # where the handler was not in its place yet, nothing has begun
+            assert raised or hasattr(model, "status_")
+        assert interrupts._holding is None
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert kept > 200
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 import zstandard
@@ -303,6 +304,61 @@ def test_nobody_reads_a_csv_after_its_end(file, monkeypatch, bad):
     assert known[-1] == "done"
     time.sleep(0.1)
     assert reads == known
+
+
+@pytest.mark.parametrize("bad", ["1,2,3", "x,1"])
+def test_pyarrow_gets_text_that_is_in_memory(file, monkeypatch, bad):
+    """From a file object of ours it would read ahead on a thread that nobody can wait for."""
+    path = file(b"a,label\n" + b"1,0\n" * 2000 + bad.encode() + b"\n", "a.csv")
+    monkeypatch.setattr("maxmargin.files.data.sheets._BLOCK", 1000)
+    right, given = pa_csv.open_csv, []
+
+    def open_csv(text, **options):
+        given.append(type(text))
+        return right(text, **options)
+
+    monkeypatch.setattr(pa_csv, "open_csv", open_csv)
+    with pytest.raises(DataError):
+        read(path)
+    assert set(given) == {pa.BufferReader}
+
+
+def test_a_program_that_refuses_a_csv_ends_as_it_says(file):
+    path = file(b"a,label\n" + b"1,0\n" * 500 + b"1,2,3\n" + b"1,0\n" * 50_000, "a.csv")
+    program = (
+        "import sys\n"
+        "from maxmargin.files import DataError, read\n"
+        "from maxmargin.files.data import sheets\n"
+        "sheets._BLOCK = 1000\n"
+        "try:\n"
+        "    read(sys.argv[1])\n"
+        "except DataError:\n"
+        "    sys.exit(2)\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program, path]) for _ in range(6)]
+    assert [process.wait() for process in running] == [2] * 6
+
+
+def test_pieces_of_a_csv_are_read_as_one_table(file, monkeypatch):
+    """A piece may begin or end with empty lines, and columns have the types of the first block."""
+    rows = [f"{number},{number % 7}.5,{'ab'[number % 2]}" for number in range(3000)]
+    text = "a,b,label\n" + "\n".join(rows[:2000]) + "\n" * 9000 + "\r\n".join(rows[2000:])
+    monkeypatch.setattr("maxmargin.files.data.sheets._BLOCK", 1000)
+    data = read(file(text.encode(), "a.csv"))
+    assert data.X.tolist() == [[number, number % 7 + 0.5] for number in range(3000)]
+    assert data.y.tolist() == ["ab"[number % 2] for number in range(3000)]
+
+
+def test_rows_that_are_left_out_are_counted_over_all_pieces(file, monkeypatch):
+    lines = ["1,0"] * 20_000
+    bad = [0, 1, 250, 999, 1500, 5001, 19_999]
+    for number in bad:
+        lines[number] = "1,2,3"
+    monkeypatch.setattr("maxmargin.files.data.sheets._BLOCK", 1000)
+    path = file(("a,label\n" + "\n".join(lines) + "\n").encode(), "a.csv")
+    chunks = list(stream(path, skip_bad_lines=True))
+    assert [gap for chunk in chunks for gap in chunk.gaps] == bad
+    assert sum(len(chunk.X) for chunk in chunks) == 20_000 - len(bad)
 
 
 def test_bad_rows_of_a_csv_can_be_skipped(file):

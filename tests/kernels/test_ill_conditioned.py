@@ -18,6 +18,7 @@ from maxmargin import SVC, SVR, Problem, Rows, Solution, Status, certify, solve
 from maxmargin.core import ALL_CORES, Budget
 from maxmargin.kernels import Gaussian, KernelRows, Polynomial, Precomputed
 from maxmargin.problem.regression import regression_problem
+from maxmargin.reductions.kernel_fit import Attempt, KernelLadder
 from maxmargin.reductions.linear_kernel import factor_of, solve_on_columns
 from maxmargin.solvers import InteriorPoint
 from maxmargin.solvers.kernel.active_sets import ActiveSets
@@ -216,6 +217,22 @@ def test_where_rounding_is_in_the_way_it_is_said_and_soon():
     assert "rounding in float64" in str(caught[-1].message)
 
 
+def test_steps_on_values_are_left_out_where_rounding_is_all_that_columns_leave(monkeypatch):
+    # The interior point on the matrix took hundreds of steps there, and some of these a dozen factors.
+    random = np.random.default_rng(0)
+    X = random.normal(size=(1100, 5))
+    y = np.where(X @ random.normal(size=5) + (X**2) @ random.normal(size=5) > 0.0, 1.0, -1.0)
+    X *= 10.0 ** np.linspace(-3.0, 3.0, 5)
+    asked = []
+    monkeypatch.setattr(KernelLadder, "_on_active_sets", lambda *_: asked.append("active sets"))
+    monkeypatch.setattr(KernelLadder, "_on_points", lambda *_: asked.append("points"))
+    model = SVC(kernel="poly", degree=3, coef0=1.0, gamma="auto", C=3.0)
+    with pytest.warns(ConvergenceWarning, match="rounding in float64"):
+        model.fit(X, y)
+    assert model.status_ is Status.VALUES_ROUNDED
+    assert not asked
+
+
 def test_a_small_problem_whose_values_are_rounded_says_so():
     random = np.random.default_rng(0)
     X = random.normal(size=(20, 1)) + 300.0
@@ -269,6 +286,29 @@ def test_labels_that_contradict_each_other_are_certified(C, gamma):
     X, y = lattice(1300, 12, seed=2)
     model = SVC(C=C, gamma=gamma).fit(X, y)
     assert model.status_ is Status.CERTIFIED
+
+
+def test_the_interior_point_on_points_ends_where_its_factors_are_too_many(monkeypatch):
+    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_interior_point.FACTORS_ON_POINTS", 4)
+    X, y = clouds(n=60, d=3, seed=4)
+    problem = Problem.of(KernelRows(X, Gaussian(1.0)), y, 1.0)
+    model = solve(problem, KernelInteriorPoint(), tol=1e-12)
+    assert model.status is Status.RULE_FIRED
+    assert model.steps == 4
+
+
+def test_solvers_on_all_values_wait_for_none_once_the_budget_is_stopped():
+    X, y = clouds(n=60, d=3, seed=4)
+    rows, stopped = KernelRows(X, Gaussian(1.0)), Budget(math.inf, 1)
+    attempt = Attempt(Problem.of(rows, y, 1.0), stopped, None, 0, lambda: None)
+    assert attempt.has_all_values()
+    values = rows.all_values()
+    assert np.array_equal(values, Gaussian(1.0)(X))
+    assert rows.all_values(stopped) is values
+    rows.forget_values()
+    stopped.stop()
+    assert not attempt.has_all_values()
+    assert np.array_equal(rows.all_values(), values), "what a stopped budget left out is not kept"
 
 
 def test_the_interior_point_on_points_refuses_what_it_cannot_factor(monkeypatch):

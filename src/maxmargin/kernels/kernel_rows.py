@@ -84,6 +84,7 @@ class KernelRows(RowSpace):
         """The last two w, since a proof is about two points: each with its scores, and the largest score of
         its magnitudes, if that was asked for."""
         self._seconds_per_value: float | None = None
+        self._all: Matrix | None = None
 
     @property
     def count(self) -> int:
@@ -113,6 +114,20 @@ class KernelRows(RowSpace):
         pairs = self.data, self.which[first], self.data, self.which[second]
         core.kernel_block(self.kernel.compiled, *pairs, out, budget)
         return out
+
+    def all_values(self, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """The values of all pairs of rows, which are kept; some are missing once the budget is spent."""
+        if self._all is None:
+            every = np.arange(self.count)
+            values = self.block(every, every, budget)
+            if budget.spent:
+                return values
+            self._all = values
+        return self._all
+
+    def forget_values(self) -> None:
+        """Give the memory for the values of all pairs back."""
+        self._all = None
 
     def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
         """``<w, phi(x_i)>``: a kernel value for each row and each coefficient that is not zero."""

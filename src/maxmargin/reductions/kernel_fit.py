@@ -61,6 +61,9 @@ from maxmargin.types import Indices, Vector
 
 logger = logging.getLogger("maxmargin")
 
+_WORTH_NOTHING = 0.5
+"""A relative gap that tells hardly more than that of no model at all, which is 1."""
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -81,6 +84,14 @@ class Attempt:
     def count(self) -> int:
         """Rows of the kernel matrix."""
         return kernel_rows(self.problem).count
+
+    def has_all_values(self) -> bool:
+        """Whether all values of the kernel are at hand, or have been computed before time is over.
+
+        Solvers that begin with them ask nobody how long that may take.
+        """
+        kernel_rows(self.problem).all_values(self.budget)
+        return not self.budget.spent
 
     def go_on(
         self, way: Way, tol: float, max_steps: int, known: Certificate | None, *, afresh: bool = False
@@ -106,6 +117,10 @@ class Rung:
     """Given what is known of the problem; None: it cannot."""
     reason: str
     """Why it has its turn, for the log."""
+    on_columns: bool = False
+    """Whether it solves a linear problem in the place of this one."""
+    on_the_matrix: bool = False
+    """Whether it takes steps on all values of the kernel, and so feels their rounding in full."""
 
 
 def configured(way: Way, **ours: Any) -> Way:
@@ -136,10 +151,13 @@ class KernelLadder:
     def climb(self, attempt: Attempt, known: Certificate | None, *, hard: bool = False) -> Model:
         """The model of the first rung that proves the problem to ``tol``, or of the last one.
 
-        ``hard``: pairs of rows have failed already.
+        ``hard``: pairs of rows have failed already. Where columns have an answer that rounding alone keeps
+        from a proof, steps on the values are left out.
         """
-        model, ran = None, ""
+        model, ran, rounded = None, "", False
         for rung in self._rungs(attempt, hard=hard):
+            if rounded and rung.on_the_matrix:
+                continue
             logger.debug("%s: %s", attempt.name, rung.reason)
             found = rung.solve(attempt, known)
             if found is None:
@@ -150,26 +168,47 @@ class KernelLadder:
             ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or attempt.budget.spent
             if ended or known.relative_gap <= self.tol:
                 break
+            if rung.on_columns:
+                rounded = self._is_all_rounding(attempt.problem, model, known)
         assert model is not None
         assert known is not None
         # Where nobody limits the steps, it is the ladder itself that has given up by their number.
         ends = {Status.RULE_FIRED} | ({Status.STEPS_SPENT} if self.at_will else set())
         if known.relative_gap <= self.tol:
             model = replace(model, status=Status.within_tol(known))
-        elif model.status in ends and self._is_rounding(attempt.problem, known):
+        elif model.status in ends and (rounded or self._is_rounding(attempt.problem, known)):
             model = replace(model, status=Status.VALUES_ROUNDED)
+        kernel_rows(attempt.problem).forget_values()
         return replace(model, certificate=known, solver=ran or model.solver)
+
+    def _is_all_rounding(self, problem: Problem, on_columns: Model, known: Certificate) -> bool:
+        """Whether the answer on columns is one to other values of the kernel, as rounding makes them.
+
+        It is proven on the columns, as the trace of the run on these tells, and not through the kernel:
+        there it is worth next to nothing, or rounding can change the objective by all that there is.
+        """
+        own, seen = on_columns.trace.records, on_columns.certificate
+        if not (own and own[-1].relative_gap <= self.tol < seen.relative_gap):
+            return False
+        nothing = seen.relative_gap > _WORTH_NOTHING
+        return nothing or self._lost_by_rounding(problem, seen.alpha) > abs(known.primal)
 
     def _is_rounding(self, problem: Problem, proof: Certificate) -> bool:
         """Whether the rounding of the kernel's values can change the objective by more than ``tol``.
 
-        At the multipliers that were proven; where nothing is better than 0, at those of C.
+        At the multipliers that were proven; where these are worth next to nothing, at those of C.
         """
+        alpha = proof.alpha
+        if proof.relative_gap > _WORTH_NOTHING or not alpha.any():
+            alpha = feasible(problem, problem.costs)
+        return self._lost_by_rounding(problem, alpha) > self.tol * abs(proof.primal)
+
+    @staticmethod
+    def _lost_by_rounding(problem: Problem, alpha: Vector) -> float:
+        """What the rounding of the kernel's values can change the objective by at these multipliers."""
         rows = problem.rows
-        alpha = proof.alpha if proof.alpha.any() else feasible(problem, problem.costs)
         per_length, constant = rows.score_error(rows.combine(alpha * problem.y))
-        lost = core.dot(problem.costs, per_length * rows.lengths + constant)
-        return lost > self.tol * abs(proof.primal)
+        return core.dot(problem.costs, per_length * rows.lengths + constant)
 
     def _rungs(self, attempt: Attempt, *, hard: bool) -> Sequence[Rung]:
         """How to solve a problem, one way after the other."""
@@ -197,17 +236,17 @@ class KernelLadder:
     @property
     def _columns(self) -> Rung:
         reason = "Second-order steps on columns hardly depend on how the data are scaled."
-        return Rung(partial(self._on_columns, 0), reason)
+        return Rung(partial(self._on_columns, 0), reason, on_columns=True)
 
     @property
     def _active_sets(self) -> Rung:
         reason = "Of a factor with many columns few rows are free, and systems of these are smaller."
-        return Rung(self._on_active_sets, reason)
+        return Rung(self._on_active_sets, reason, on_the_matrix=True)
 
     @property
     def _points(self) -> Rung:
         reason = "Too many rows change sides: the interior point does not ask for sides."
-        return Rung(self._on_points, reason)
+        return Rung(self._on_points, reason, on_the_matrix=True)
 
     @property
     def _more_columns(self) -> Rung:
@@ -226,7 +265,7 @@ class KernelLadder:
 
     def _on_active_sets(self, attempt: Attempt, known: Certificate | None) -> Model | None:
         """Newton's method on the free multipliers, with the whole matrix at hand."""
-        if self.kernel_is_none:
+        if self.kernel_is_none or not attempt.has_all_values():
             return None
         sets = ActiveSets(most_work=sizes.WORK_ON_ACTIVE_SETS * float(attempt.count) ** 3)
         way = Way(sets, "active_sets: pairs of rows gained too little.")
@@ -234,7 +273,7 @@ class KernelLadder:
 
     def _on_points(self, attempt: Attempt, known: Certificate | None) -> Model | None:
         """The interior point on the whole matrix, from the beginning: walls are no place to start at."""
-        if self.kernel_is_none:
+        if self.kernel_is_none or not attempt.has_all_values():
             return None
         way = Way(KernelInteriorPoint(), "interior_point on the kernel matrix: too many rows change sides.")
         return attempt.go_on(way, self.tol, NO_LIMIT, known, afresh=True)
@@ -263,10 +302,8 @@ class KernelLadder:
             return plain
         if self.kernel_is_none:
             return None
-        rows = kernel_rows(attempt.problem)
-        every = np.arange(rows.count)
-        budget = attempt.budget
-        matrix = rows.block(every, every, budget)
+        rows, budget = kernel_rows(attempt.problem), attempt.budget
+        matrix = rows.all_values(budget)
         return None if budget.spent else factor_of(matrix, min(rows.count, most), budget)
 
 

@@ -107,6 +107,9 @@ LEAST_WORK_ON_PAIRS = 1e7
 WORK_ON_ACTIVE_SETS = 1.0
 """Factors of active sets, each as the third power of its rows, before the interior point has its turn on
 the whole matrix: in units of n^3, of which that takes ten to twenty."""
+FACTORS_ON_POINTS = 50
+"""Factors of the interior point on the whole matrix, with those that rounding keeps from being one: ten to
+twenty-five where it has an answer, and hundreds where rounding is all that it sees."""
 FACTORED_ROWS = 6_000
 """Rows up to which a kernel matrix may be factored, where these steps were too few."""
 FEW_FACTOR_COLUMNS, MOST_FACTOR_COLUMNS = 1_000, 2_500

@@ -4,31 +4,25 @@
 from __future__ import annotations
 
 import codecs
-import io
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from csv import Error as CsvError
 from csv import reader as csv_reader
 from pathlib import Path
-from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from maxmargin.files.data.compressed import TextSource
 from maxmargin.files.data.reading import COMPRESSED, DataError, Options, shown
 
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
 _BLOCK = 1 << 22
-"""Bytes of CSV that are parsed at once: 4 MiB keep all cores busy."""
+"""Bytes of CSV that a thread parses at once."""
+_BLOCKS = 4
+"""Blocks of a piece: enough to keep several threads busy, and soon parsed where a table is refused."""
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What may separate values, and its word."""
 _SHELL = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 """The same as one writes it in a shell."""
-_LAST_READ = 0.5
-"""Seconds in which a thread that reads ahead has begun its next read, on a busy machine, too.
-
-Only a table that is refused before its end was read waits for that long."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """How text of two bytes for each character begins, which Excel calls Unicode."""
 
@@ -39,6 +33,10 @@ class RaggedRows:
     def __init__(self, options: Options) -> None:
         self._skips, self._header = options.skip_bad_lines, int(options.header)
         self._left_out: list[int] = []
+        self.count = 0
+        """The rows that were left out so far."""
+        self.before = 0
+        """The rows of the table before the piece of it that is read now."""
         self.refused: Any = None
         """The row of pyarrow's that ended the reading."""
 
@@ -47,7 +45,9 @@ class RaggedRows:
         if not self._skips:
             self.refused = row
             return "error"
-        self._left_out.append((row.number or 0) - 1 - self._header)
+        self.count += 1
+        header = self._header if self.before == 0 else 0
+        self._left_out.append(self.before + (row.number or 0) - 1 - header)
         return "skip"
 
     def taken(self) -> list[int]:
@@ -97,18 +97,29 @@ class Sheet(NamedTuple):
     @contextmanager
     def opened(
         self, options: Options, ragged: RaggedRows, types: dict[str, Any], **others: Any
-    ) -> Iterator[Any]:
-        """The text and pyarrow's reader of it, which takes columns to be of these types."""
-        from pyarrow import csv
+    ) -> Iterator[tuple[TextSource, Batches]]:
+        """The text and its rows, whose columns are taken to be of these types.
 
-        given = self._options(options, ragged, types, **others)
-        with TextSource(self.path) as source:
-            text = _Readable(source)
+        pyarrow gets pieces of the text that are in memory. From a file object of ours it would read ahead
+        on a thread of its own, of which nobody can tell when it comes to its end: a program that ends
+        while such a thread is about to call Python is aborted.
+        """
+        from pyarrow import BufferReader, csv
+
+        def parsed(piece: memoryview, known: Any) -> Any:
+            columns = types if known is None else dict(zip(known.names, known.types, strict=True))
+            given = self._options(options, ragged, columns, **others)
+            if known is not None:
+                given["read_options"].column_names = known.names
+            return csv.open_csv(BufferReader(piece), **given)
+
+        with TextSource(self.path) as source, ThreadPoolExecutor(1, "maxmargin") as ahead:
+            batches = Batches(_Pieces(source, ahead), parsed, ragged)
             try:
-                with self._refusing(ragged), csv.open_csv(text, **given) as reader:
-                    yield source, reader
+                with self._refusing(ragged):
+                    yield source, batches
             finally:
-                text.stop()
+                batches.close()
 
     @contextmanager
     def _refusing(self, ragged: RaggedRows) -> Iterator[None]:
@@ -203,48 +214,77 @@ def is_number(text: str) -> bool:
     return True
 
 
-class _Readable(io.RawIOBase):
-    """A TextSource as the file object that pyarrow asks for, which has to be UTF-8."""
+class Batches:
+    """The rows of a table, one batch after the other; pieces after the first have the types of that."""
 
-    def __init__(self, source: TextSource) -> None:
-        super().__init__()
-        self._source = source
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._busy, self._ended = Lock(), Event()
-        self._stopped = False
+    def __init__(
+        self, pieces: _Pieces, parsed: Callable[[memoryview, Any], Any], ragged: RaggedRows
+    ) -> None:
+        self._pieces, self._parsed, self._ragged = pieces, parsed, ragged
+        self._reader: Any = None
+        self.schema: Any = None
+        """The columns; None before the first batch."""
 
-    def readable(self) -> bool:
-        return True
+    def __iter__(self) -> Iterator[Any]:
+        rows, seen = 0, self._ragged.count  # by the first look at the table
+        for piece in self._pieces:
+            self._ragged.before = rows + self._ragged.count - seen
+            self._reader = self._parsed(piece, self.schema)
+            self.schema = self._reader.schema
+            for batch in self._reader:
+                rows += batch.num_rows
+                yield batch
+        self._reader = None
 
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        with self._busy:
-            try:
-                count = 0 if self._stopped else self._fill(memoryview(buffer).cast("B"))
-            except BaseException:
-                self._ended.set()
-                raise
-            if count == 0:
-                self._ended.set()
-            return count
+    def close(self) -> None:
+        """Wait until no thread of pyarrow is at work any more.
 
-    def stop(self) -> None:
-        """Wait until pyarrow, which reads ahead on a thread of its own, has stopped to do so.
-
-        A program that ends in the middle of such a read is aborted by Python.
+        It calls Python for a row that has too many values, so it must not outlive the program. Before it
+        ends with the text or with an error, all its threads have ended.
         """
-        self._stopped = True
-        with self._busy:
-            pass
-        self._ended.wait(_LAST_READ)
+        if self._reader is not None:
+            with suppress(Exception):
+                while True:
+                    self._reader.read_next_batch()
+            self._reader = None
 
-    def _fill(self, room: memoryview) -> int:
-        count = self._source.fill(room)
-        try:
-            # pyarrow would print a traceback where it meets a bad row that is not.
-            self._decoder.decode(room[:count], final=count < len(room))
-        except UnicodeDecodeError as error:
-            raise not_utf8(error) from None
-        return count
+
+class _Pieces:
+    """The text of a source in pieces of whole lines; a thread reads the next one ahead."""
+
+    def __init__(self, source: TextSource, ahead: ThreadPoolExecutor) -> None:
+        self._source, self._ahead = source, ahead
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._rest = b""
+
+    def __iter__(self) -> Iterator[memoryview]:
+        following = self._ahead.submit(self._next)
+        while len(piece := following.result()):
+            following = self._ahead.submit(self._next)
+            if bytes(piece[:_BLOCK]).strip(b"\r\n") or bytes(piece).strip(b"\r\n"):
+                yield piece  # pyarrow takes a text of empty lines for an error
+
+    def _next(self) -> memoryview:
+        """The next piece; empty at the end of the text. All but the last one end with a line."""
+        start = len(self._rest)
+        text = bytearray(start + _BLOCKS * _BLOCK)
+        text[:start] = self._rest
+        room, end = memoryview(text), start
+        while end < len(text):
+            some = room[end : end + _BLOCK]
+            count = self._source.fill(some)
+            end += count
+            try:
+                # pyarrow would print a traceback where it meets a bad row that is not.
+                self._decoder.decode(some[:count], final=count < len(some))
+            except UnicodeDecodeError as error:
+                raise not_utf8(error) from None
+            if count < len(some):
+                self._rest = b""
+                return room[:end]
+        lines = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1 or end
+        self._rest = bytes(room[lines:end])
+        return room[:lines]
 
 
 def not_utf8(error: UnicodeDecodeError) -> DataError:

@@ -148,8 +148,7 @@ class ActiveSets(Solver[State]):
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin with multipliers of 0, or with those of the start."""
         rows = kernel_rows(problem)
-        every = np.arange(rows.count)
-        matrix = rows.block(every, every)
+        matrix = rows.all_values()
         alpha = starting_alpha(problem, start)
         beta = np.zeros(rows.count) if alpha is None else beta_of(problem, alpha)
         diagonal = np.einsum("ii->i", matrix).copy()

@@ -28,11 +28,11 @@ from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix
 from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.solvers.base import end_if_stopped
-from maxmargin.solvers.interior_point import InteriorPoint
+from maxmargin.solvers.interior_point import InteriorPoint, State
 from maxmargin.solvers.kernel.kernel_problem import kernel_rows, not_for_pairs
 from maxmargin.solvers.second_order.cholesky import cholesky, solved_by
 from maxmargin.solvers.second_order.system import NewtonSystem
-from maxmargin.solvers.sizes import FACTORED_ROWS
+from maxmargin.solvers.sizes import FACTORED_ROWS, FACTORS_ON_POINTS
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
@@ -65,6 +65,13 @@ class KernelInteriorPoint(InteriorPoint):
         """The system on the points."""
         return KernelSystem(problem)
 
+    def step(self, problem: Problem, state: State, budget: Budget) -> State:
+        """One predictor-corrector iteration; the last one when the factors are too many."""
+        state = super().step(problem, state, budget)
+        assert isinstance(state.system, KernelSystem)
+        state.finished |= state.system.factors >= FACTORS_ON_POINTS
+        return state
+
 
 def points_of(matrix: Matrix) -> tuple[Indices, Indices]:
     """The first of all rows that are the same, in order, and the place of every row among these."""
@@ -91,12 +98,13 @@ class KernelSystem(NewtonSystem):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         rows = kernel_rows(problem)
-        every = np.arange(rows.count)
-        matrix = rows.block(every, every)
+        matrix = rows.all_values()
         self.first, self.place = points_of(matrix)
         """The example that stands for each point, and the point of each example."""
-        self.matrix = matrix if len(self.first) == len(every) else matrix[np.ix_(self.first, self.first)]
+        self.matrix = matrix if len(self.first) == rows.count else matrix[np.ix_(self.first, self.first)]
         self.twins = isinstance(problem.rows, TwinRows)
+        self.factors = 0
+        """The factors so far, with those that rounding has kept from being one."""
 
     def on_points(self, values: Vector) -> Vector:
         """The sums of the examples' numbers over each point."""
@@ -132,6 +140,7 @@ class OnPoints:
         self.system, self.root = system, root
 
         def scaled() -> Matrix:
+            system.factors += 1
             matrix = system.matrix * root
             matrix *= root[:, np.newaxis]
             return matrix

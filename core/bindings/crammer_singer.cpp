@@ -7,11 +7,13 @@
 
 #include "bindings/data.hpp"
 #include "bindings/modules.hpp"
+#include "linear/class_momentum.hpp"
 
 namespace maxmargin {
 namespace {
 
 using ClassPlaces = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Marks = nb::ndarray<std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ClassSizes = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 std::span<const Integer> codes_of(const Data& data, const ConstIndices& codes, Integer classes) {
@@ -49,8 +51,8 @@ void bind_crammer_singer(nb::module_& m) {
       "crammer_singer",
       [](const Data& data, const ConstIndices& codes, const ConstVector& squared_norms,
          const ConstVector& costs, const Table& multipliers, const ClassPlaces& places,
-         const ClassSizes& sizes, const Indices& order, const Table& w, double constant, double relaxation,
-         double held, double held_class, const Budget& budget) {
+         const ClassSizes& sizes, const Marks& moved, const Indices& order, const Table& w, double constant,
+         double relaxation, double held, double held_class, const Budget& budget) {
         const Integer classes = static_cast<Integer>(multipliers.shape(1));
         const Integer columns = all_columns(data, constant), stride = class_stride(classes);
         const auto all = codes_of(data, codes, classes);
@@ -65,8 +67,8 @@ void bind_crammer_singer(nb::module_& m) {
           require(size >= 2 && size <= classes, "two classes of a row are looked at, at least");
         }
         const ClassExamples examples{
-            all,        data.per_row(squared_norms), data.per_row(costs), span(multipliers), span(places),
-            span(sizes)};
+            all,         data.per_row(squared_norms), data.per_row(costs), span(multipliers), span(places),
+            span(sizes), data.per_row(moved)};
         const ClassWeights weights{w.data(), classes, stride, constant};
         const auto visits = data.row_numbers(order);
         const ClassSweep sweep = interruptibly(budget, [&](Watch& watch) {
@@ -75,8 +77,27 @@ void bind_crammer_singer(nb::module_& m) {
         });
         return std::make_tuple(sweep.active, sweep.violation, sweep.ascent, sweep.gap);
       },
-      "data"_a, "codes"_a, "squared_norms"_a, "costs"_a, "multipliers"_a, "places"_a, "sizes"_a, "order"_a,
-      "w"_a, nb::kw_only(), "constant"_a, "relaxation"_a, "held"_a, "held_class"_a, "budget"_a, Released());
+      "data"_a, "codes"_a, "squared_norms"_a, "costs"_a, "multipliers"_a, "places"_a, "sizes"_a, "moved"_a,
+      "order"_a, "w"_a, nb::kw_only(), "constant"_a, "relaxation"_a, "held"_a, "held_class"_a, "budget"_a,
+      Released());
+  m.def(
+      "go_on_with_classes",
+      [](const Data& data, const ConstIndices& codes, const ConstVector& costs, const Table& multipliers,
+         const Marks& moved, const Table& w, double constant, const Table& multipliers_before,
+         const Table& w_before) {
+        const Integer classes = static_cast<Integer>(multipliers.shape(1));
+        const Integer columns = all_columns(data, constant), stride = class_stride(classes);
+        const auto all = codes_of(data, codes, classes);
+        require(static_cast<Integer>(multipliers.shape(0)) == data.count(), "one line per row is needed");
+        require(static_cast<Integer>(w.shape(0)) == columns && static_cast<Integer>(w.shape(1)) == stride,
+                "a line with a lane for every class is needed for every column");
+        require(multipliers_before.size() == multipliers.size() && w_before.size() == w.size(),
+                "the state before has to be as large as the one now");
+        return go_on(data.stored_rows(), {all, data.per_row(costs), span(multipliers), data.per_row(moved)},
+                     {w.data(), classes, stride, constant}, {span(multipliers_before), span(w_before)});
+      },
+      "data"_a, "codes"_a, "costs"_a, "multipliers"_a, "moved"_a, "w"_a, nb::kw_only(), "constant"_a,
+      "multipliers_before"_a, "w_before"_a, Released());
 }
 
 }  // namespace maxmargin

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace maxmargin {
 namespace {
 
 constexpr Integer kFew = 64;        // classes of which a row may change the multipliers one by one
+constexpr Integer kLanesOfOne = 8;  // classes that cost no more than one, if their weights lie side by side
 constexpr double kNothing = 1e-15;  // what rounding leaves of a change, in units of the scores
 constexpr double kLittle = 1e-3;    // and at most this share of C, which may be smaller than that
 
@@ -68,6 +70,20 @@ inline bool is_ahead(const double* scores, Integer classes, double by) {
   return first - second > by;
 }
 
+// scores_a = <w_k, x> for a few classes k = places_a, whose sums stay in registers.
+template <Integer kLanes, class OneRow>
+MAXMARGIN_INLINE void few_scores(const OneRow& row, const ClassWeights& w, Integer columns,
+                                 const std::int32_t* places, double* scores) {
+  double sums[kLanes] = {};
+  const auto add = [&](Integer column, double x) {
+    const double* const weights = w.values + column * w.stride;
+    for (Integer a = 0; a < kLanes; ++a) sums[a] += x * weights[places[a]];
+  };
+  for_each_value(row, [&](Integer column, auto value) { add(column, static_cast<double>(value)); });
+  if (w.constant != 0) add(columns, w.constant);
+  std::copy_n(sums, kLanes, scores);
+}
+
 // scores_a = <w_k, x> for some classes k = places_a.
 template <class OneRow>
 void some_scores(const OneRow& row, const ClassWeights& w, Integer columns, const std::int32_t* places,
@@ -116,6 +132,83 @@ void add_to_some(const OneRow& row, const ClassWeights& w, Integer columns, cons
   for (Integer a = 0; a < count; ++a) block.all_changes[places[a]] = 0;
 }
 
+// What a visit leaves of the level, and of the largest change of a multiplier.
+struct Moved {
+  Water water;
+  double largest;
+};
+
+// The scores of the classes of one row that are still looked at, and the exact maximiser over its block (2,
+// 3): the changes of its multipliers, which stay as they are. A number of lanes that is known beforehand
+// saves loops of few rounds most of their time; lanes beyond the classes hold the first of the others once
+// more, with a height that no level reaches. 0 lanes: as many as there are classes.
+template <Integer kLanes, class OneRow>
+MAXMARGIN_INLINE Moved best_changes(const OneRow& row, const ClassWeights& w, Integer columns,
+                                    const std::int32_t* places, Integer some, const double* stored,
+                                    double C, double A, Block& block, ClassSweep& sweep) {
+  const Integer lanes = kLanes > 0 ? kLanes : some;
+  double *const G = block.scores.data(), *const D = block.heights.data(),
+                *const change = block.changes.data(), *const beta = block.multipliers.data();
+  std::int32_t known[std::max<Integer>(kLanes, 1)];
+  const std::int32_t* at = places;
+  if constexpr (kLanes > 0) {
+    for (Integer a = 0; a < kLanes; ++a) known[a] = places[a < some ? a : 1];
+    at = known;
+  }
+  if (kLanes > 0 && kLanes * kLanesOfOne <= w.stride) {
+    few_scores<std::max<Integer>(kLanes, 1)>(row, w, columns, at, G);
+  } else if (kLanes == 0 && 6 * some <= w.stride) {
+    some_scores(row, w, columns, at, some, G);
+  } else {
+    all_scores(row, w, columns, block.all.data());
+    for (Integer a = 0; a < lanes; ++a) G[a] = block.all[at[a]];
+  }
+  for (Integer a = 0; a < lanes; ++a) beta[a] = a < some ? stored[at[a]] : 0.0;
+  const double own_score = G[0];
+  double share = beta[0] * own_score, size = std::max(1.0, std::abs(own_score)), largest = own_score;
+  double least = beta[0] < C ? own_score : INFINITY, highest = own_score + A * (C - beta[0]);
+  D[0] = highest;
+#pragma omp simd reduction(max : size, largest, highest) reduction(min : least) reduction(+ : share)
+  for (Integer a = 1; a < lanes; ++a) {
+    const double score = G[a] + 1;
+    G[a] = score;
+    D[a] = score - A * beta[a];
+    share += beta[a] * score;
+    size = std::max(size, std::abs(score));
+    largest = std::max(largest, score);
+    highest = std::max(highest, D[a]);
+    least = std::min(least, beta[a] < 0 ? score : INFINITY);  // what it has, it can give back
+  }
+  sweep.gap += std::max(0.0, C * (largest - own_score) + share);
+  sweep.violation = std::max(sweep.violation, least < INFINITY ? largest - least : 0.0);
+#pragma omp simd
+  for (Integer a = 0; a < lanes; ++a) D[a] = a < some ? D[a] - highest : -INFINITY;
+  const Water water = level_of(D, lanes, A * C);  // 3
+  const double inverse = A > 0 ? 1 / A : 0.0, nothing = std::min(kNothing * size * inverse, kLittle * C);
+  const double nearly_all = -C * (1 - 16 * kNothing);  // all but for rounding
+  double own = 0, moved = 0;
+#pragma omp simd reduction(+ : own) reduction(max : moved)
+  for (Integer a = 1; a < lanes; ++a) {
+    const double step = std::min(0.0, (water.level - D[a]) * inverse);
+    const double target = step < nearly_all ? -C : step, difference = target - beta[a];
+    change[a] = std::abs(difference) > nothing || target == 0 ? difference : 0.0;
+    moved = std::max(moved, std::abs(change[a]));
+    own -= beta[a] + change[a];
+  }
+  if (!(A > 0) && C > 0) {
+    // An empty row is worth the same whatever class has its multipliers, as long as all are given.
+    const double each = C / static_cast<double>(some - 1);
+    moved = 0;
+    for (Integer a = 1; a < some; ++a) {
+      change[a] = -each - beta[a];
+      moved = std::max(moved, std::abs(change[a]));
+    }
+    own = C;
+  }
+  change[0] = own - beta[0];
+  return {water, moved};
+}
+
 template <class Rows>
 ClassSweep sweep_over(Rows rows, const ClassExamples& examples, std::span<Integer> order,
                       const ClassWeights& w, const ClassSteps& steps, Watch& watch) {
@@ -141,56 +234,22 @@ ClassSweep sweep_over(Rows rows, const ClassExamples& examples, std::span<Intege
     double* const stored = &examples.multipliers[i * classes];
     std::int32_t* const places = &examples.places[i * classes];
     Integer some = examples.sizes[i];
-    if (6 * some <= w.stride) {  // 2
-      some_scores(row, w, rows.columns, places, some, G);
+    Moved found;
+    const auto look = [&]<Integer kLanes>(std::integral_constant<Integer, kLanes>) {
+      found = best_changes<kLanes>(row, w, rows.columns, places, some, stored, C, A, block, sweep);
+    };
+    if (some == 2) {
+      look(std::integral_constant<Integer, 2>{});
+    } else if (some <= 4) {
+      look(std::integral_constant<Integer, 4>{});
+    } else if (some <= 8 && w.stride >= 8) {
+      look(std::integral_constant<Integer, 8>{});
     } else {
-      all_scores(row, w, rows.columns, block.all.data());
-      for (Integer a = 0; a < some; ++a) G[a] = block.all[places[a]];
+      look(std::integral_constant<Integer, 0>{});
     }
-    for (Integer a = 0; a < some; ++a) beta[a] = stored[places[a]];
-    const double own_score = G[0];
-    double share = beta[0] * own_score, size = std::max(1.0, std::abs(own_score)), largest = own_score;
-    double least = beta[0] < C ? own_score : INFINITY, highest = own_score + A * (C - beta[0]);
-    D[0] = highest;
-#pragma omp simd reduction(max : size, largest, highest) reduction(min : least) reduction(+ : share)
-    for (Integer a = 1; a < some; ++a) {
-      const double score = G[a] + 1;
-      G[a] = score;
-      D[a] = score - A * beta[a];
-      share += beta[a] * score;
-      size = std::max(size, std::abs(score));
-      largest = std::max(largest, score);
-      highest = std::max(highest, D[a]);
-      least = std::min(least, beta[a] < 0 ? score : INFINITY);  // what it has, it can give back
-    }
-    sweep.gap += std::max(0.0, C * (largest - own_score) + share);
-    sweep.violation = std::max(sweep.violation, least < INFINITY ? largest - least : 0.0);
-#pragma omp simd
-    for (Integer a = 0; a < some; ++a) D[a] -= highest;
-    const Water water = level_of(D, some, A * C);  // 3
-    const double inverse = A > 0 ? 1 / A : 0.0, nothing = std::min(kNothing * size * inverse, kLittle * C);
-    const double nearly_all = -C * (1 - 16 * kNothing);  // all but for rounding
-    double own = 0, moved = 0;
-#pragma omp simd reduction(+ : own) reduction(max : moved)
-    for (Integer a = 1; a < some; ++a) {
-      const double step = std::min(0.0, (water.level - D[a]) * inverse);
-      const double target = step < nearly_all ? -C : step, difference = target - beta[a];
-      change[a] = std::abs(difference) > nothing || target == 0 ? difference : 0.0;
-      moved = std::max(moved, std::abs(change[a]));
-      own -= beta[a] + change[a];
-    }
-    if (!(A > 0) && C > 0) {
-      // An empty row is worth the same whatever class has its multipliers, as long as all are given.
-      const double each = C / static_cast<double>(some - 1);
-      moved = 0;
-      for (Integer a = 1; a < some; ++a) {
-        change[a] = -each - beta[a];
-        moved = std::max(moved, std::abs(change[a]));
-      }
-      own = C;
-    }
-    if (moved > 0) {
-      change[0] = own - beta[0];
+    const Water& water = found.water;
+    if (found.largest > 0) {
+      examples.moved[i] = 1;
       double gained = 0, squares = 0;
       for (Integer a = 0; a < some; ++a) {
         gained -= G[a] * change[a];

@@ -21,6 +21,7 @@ struct ClassExamples {
   std::span<double> multipliers;          // beta_ik, one line for each row
   std::span<std::int32_t> places;         // for each row its own class, then the others in some order
   std::span<std::int32_t> sizes;          // how many of these are still looked at, two at least
+  std::span<std::int8_t> moved;           // is set to 1 where a row's multipliers change
 };
 
 struct ClassSweep {

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from maxmargin import Problem, Rows, Solution, certify, core, solve
 from maxmargin.problem.class_rows import ClassRows, class_problem
+from maxmargin.solvers.ascent.class_momentum import LastClassMove
 from maxmargin.solvers.crammer_singer import CrammerSinger
 from tests.combinations import every_pair
 from tests.oracles import crammer_singer as oracle
@@ -46,7 +47,7 @@ def test_sweeps_are_those_of_the_pseudo_code(layout, classes, constant, C):
     X, codes = clouds(classes, n=60)
     weights = np.linspace(0.5, 1.5, len(X))
     problem = problem_of(LAYOUTS[layout](X), codes, classes, C, constant, weights)
-    solver = CrammerSinger(shrinking=False, relaxation=1.0)
+    solver = CrammerSinger(shrinking=False, relaxation=1.0, momentum=False)
     state = solver.init(problem, None)
     whole, beta = widened(X, constant), np.zeros((len(X), classes))
     w = np.zeros((classes, whole.shape[1]))
@@ -60,6 +61,63 @@ def test_sweeps_are_those_of_the_pseudo_code(layout, classes, constant, C):
     np.testing.assert_allclose(
         state.dual, -beta[np.arange(classes) != codes[:, None]].sum() - 0.5 * (w**2).sum(), rtol=1e-9
     )
+
+
+@every_pair(layout=list(LAYOUTS), classes=[2, 3, 6, 12], constant=[0.0, 0.5], C=[0.001, 0.1, 10.0])
+def test_momentum_stays_feasible_and_climbs(layout, classes, constant, C):
+    X, codes = clouds(classes, n=400)
+    weights = np.where(np.arange(len(X)) % 7 == 0, 0.0, np.linspace(0.5, 1.5, len(X)))
+    problem = problem_of(LAYOUTS[layout](X), codes, classes, C, constant, weights)
+    solver, whole, others = (
+        CrammerSinger(relaxation=1.0, momentum=False),
+        widened(X, constant),
+        np.arange(classes),
+    )
+    state, costs = solver.init(problem, None), C * weights
+    gains = []
+    for _ in range(12):
+        state = solver.step(problem, state, core.ALL_CORES)
+        move = LastClassMove(state.multipliers, state.w, state.moved)
+        state = solver.step(problem, state, core.ALL_CORES)
+        before = dual_of(state, whole, codes)
+        gain = move.go_on(problem.rows, state.costs, state.multipliers, state.w)
+        gains.append(gain)
+        np.testing.assert_allclose(dual_of(state, whole, codes) - before, gain, atol=1e-9 * abs(before))
+        state.dual += gain
+        beta = state.multipliers
+        assert beta[others != codes[:, None]].max() <= 0.0
+        assert (beta[np.arange(len(X)), codes] <= costs * (1.0 + 1e-12)).all()  # a sweep rounds
+        np.testing.assert_allclose(beta.sum(axis=1), 0.0, atol=1e-12 * C)
+        np.testing.assert_allclose(state.w[:, :classes], whole.T @ beta, atol=1e-9 * max(C, 1.0))
+        np.testing.assert_allclose(state.dual, dual_of(state, whole, codes), rtol=1e-9)
+    assert min(gains) >= 0.0
+    assert max(gains) > 0.0
+
+
+def dual_of(state, X, codes):
+    beta = state.multipliers
+    given = -beta[np.arange(beta.shape[1]) != codes[:, None]].sum()
+    return given - 0.5 * ((X.T @ beta) ** 2).sum()
+
+
+def test_momentum_saves_sweeps_where_rows_have_many_values():
+    X, codes = clouds(6, n=2000, d=12)
+    problem = problem_of(X, codes, 6)
+    steps = {
+        momentum: solve(problem, CrammerSinger(momentum=momentum), tol=1e-4).trace[-1].step
+        for momentum in (True, False)
+    }
+    assert steps[True] < 0.7 * steps[False]
+
+
+def test_wide_rows_have_no_momentum():
+    X, codes = clouds(3, n=60, d=20)
+    problem = problem_of(sparse.csr_matrix(X), codes, 3)
+    solver = CrammerSinger()
+    state = solver.init(problem, None)
+    for _ in range(20):
+        state = solver.step(problem, state, core.ALL_CORES)
+        assert state.last_move is None
 
 
 @every_pair(layout=list(LAYOUTS), classes=[2, 3, 6], constant=[0.0, 0.5], C=[0.01, 1.0, 100.0])

@@ -19,6 +19,9 @@ Shrinking. An example whose multipliers are all with one class, which is ahead b
 last sweep's largest violation, is left out of most sweeps: see ascent/shrinking.py. So is a class of an
 example that has no multipliers and is far below the level, until all examples are looked at again.
 
+Each sweep starts further along the way of the last one, where rows have so many values beside the columns
+that this is cheap: see ascent/class_momentum.py.
+
 It is not in the registry: whoever reads that (names of solvers, tests, benchmarks) runs each of them on
 problems of two classes, and this one takes none of these. "auto" chooses it, or it is given as an object.
 """
@@ -38,6 +41,7 @@ from maxmargin.problem import Problem
 from maxmargin.problem.class_rows import ClassRows
 from maxmargin.problem.rows import Matrix
 from maxmargin.proof.solution import Solution
+from maxmargin.solvers.ascent.class_momentum import LastClassMove
 from maxmargin.solvers.ascent.shrinking import Visits
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.tools.parameters import Range, Seed
@@ -49,6 +53,16 @@ multiplier may lack for being at C."""
 
 _SHARE_OF_HELD = 0.1
 """A class of an example is left out sooner than an example: by this share of what holds that."""
+
+_LOOK_AHEAD = 1.3
+"""The factor on every step where no momentum looks ahead."""
+
+_READ_PER_COLUMN = 40
+"""Stored values that a sweep must read for a column, for going on to be cheap beside it: it walks the
+weights of all classes some six times."""
+
+_LARGE = 0.1
+"""The relative gap above which sweeps find walls rather than a way: most moves would end at once."""
 
 
 @dataclass
@@ -66,6 +80,8 @@ class State:
     """The classes of each example: its own, then the others, those first that are still looked at."""
     sizes: NDArray[np.int32]
     """How many of these are still looked at."""
+    moved: NDArray[np.int8]
+    """1 for examples whose multipliers have changed since this was last 0."""
     visits: Visits
     random: int
     """The state of the generator of orders."""
@@ -76,6 +92,8 @@ class State:
     """The share of the relative gap that the last sweep left."""
     finished: bool = False
     """Whether a sweep over all examples changed nothing beyond rounding."""
+    last_move: LastClassMove | None = None
+    """The move of the last sweep, while going on from its end is cheap."""
 
     @property
     def alpha(self) -> Vector:
@@ -92,8 +110,11 @@ class CrammerSinger(Solver[State]):
     name: ClassVar[str] = "crammer_singer"
     shrinking: bool = True
     """Leave out examples that stay with one class, and look at them again now and then."""
-    relaxation: Annotated[float, Range("(0, 2)")] = 1.3
-    """Factor on every step of line 3: 1 is exact, more looks ahead."""
+    momentum: bool = True
+    """Start each sweep further along the way of the last one, where that is cheap."""
+    relaxation: Annotated[float, Range("(0, 2)")] | None = None
+    """Factor on every step of line 3: 1 is exact, more looks ahead. None: 1 where momentum looks ahead,
+    else 1.3."""
     seed: Seed = 0
     """The seed of the order."""
 
@@ -115,7 +136,9 @@ class CrammerSinger(Solver[State]):
         w = np.zeros((rows.class_columns, core.class_stride(rows.classes)))
         places = np.column_stack([rows.codes, rows.others()]).astype(np.int32)
         sizes = np.full(len(costs), rows.classes, np.int32)
-        state = State(rows, costs, multipliers, w, places, sizes, Visits.of_costs(costs), self.seed)
+        moved = np.zeros(len(costs), np.int8)
+        visits = Visits.of_costs(costs)
+        state = State(rows, costs, multipliers, w, places, sizes, moved, visits, self.seed)
         if start is not None:
             alpha, combined = _starting_point(problem, start)
             each = alpha.reshape(-1, rows.classes - 1)
@@ -130,6 +153,11 @@ class CrammerSinger(Solver[State]):
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One sweep over the examples that are still visited."""
         rows, visits = state.rows, state.visits
+        if self.momentum:
+            _go_on(state)
+        relaxation = self.relaxation
+        if relaxation is None:
+            relaxation = _LOOK_AHEAD if state.last_move is None else 1.0
         state.random = core.shuffle(visits.order, state.random)
         if visits.sweeps_since == 0:
             state.sizes[:] = rows.classes
@@ -142,10 +170,11 @@ class CrammerSinger(Solver[State]):
             state.multipliers,
             state.places,
             state.sizes,
+            state.moved,
             visits.order,
             state.w,
             constant=rows.constant,
-            relaxation=self.relaxation,
+            relaxation=relaxation,
             held=held,
             held_class=_SHARE_OF_HELD * held,
             budget=budget,
@@ -169,6 +198,18 @@ class CrammerSinger(Solver[State]):
         """The gap is free, as in dual coordinate ascent: each example's share of it is seen on the way."""
         gap = 0.85 * state.relative_gap * math.pow(state.decay, 0.6)
         return Report(gap, state.finished, near=lambda: True)
+
+
+def _go_on(state: State) -> None:
+    """Go further along the way of the last sweep, where that is cheap; and the next one begins here."""
+    rows = state.rows
+    read = rows.examples.stored * (len(state.visits.order) / rows.examples.count)
+    if read < _READ_PER_COLUMN * rows.class_columns or state.relative_gap > _LARGE:
+        state.last_move = None
+    elif state.last_move is None:
+        state.last_move = LastClassMove(state.multipliers, state.w, state.moved)
+    else:
+        state.dual += state.last_move.go_on(rows, state.costs, state.multipliers, state.w)
 
 
 def _starting_point(problem: Problem, start: Solution) -> tuple[Vector, Vector]:

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "linear/class_momentum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <variant>
+#include <vector>
+
+namespace maxmargin {
+namespace {
+
+// The dual value along one direction: how it begins to grow, and by how much its slope falls.
+struct ClassParabola {
+  double slope = 0;
+  double curvature = 0;
+  double terms = 0;  // of the slope, without their signs: rounding is in proportion to them
+
+  // A row's own part: what it gives to the other classes.
+  void add(double given) {
+    slope += given;
+    terms += std::abs(given);
+  }
+  void add(std::span<const double> w, std::span<const double> change) {
+    double along = 0, squares = 0, length = 0;
+#pragma omp simd reduction(+ : along, squares, length)
+    for (std::size_t j = 0; j < w.size(); ++j) {
+      along += w[j] * change[j];
+      squares += change[j] * change[j];
+      length += w[j] * w[j];
+    }
+    slope -= along;
+    terms += std::sqrt(squares * length);
+    curvature += squares;
+  }
+  bool rises() const { return slope > kRounding * terms && curvature > 0; }
+  double best() const { return slope / curvature; }
+
+ private:
+  static constexpr double kRounding = 1e-9;
+};
+
+// One multiplier of a row that moves.
+struct Entry {
+  Integer k;
+  double beta, move;
+};
+// The multipliers of a row that move: its own class, which is the last, and those of the others that do.
+struct MovingRow {
+  Integer row, first, last;
+};
+
+// Line 1 for one row: a move that no wall stops at once, in place of `move`. Whether it is another one.
+bool leave_walls(const double* beta, double* move, Integer classes, Integer own, double cost) {
+  double given = 0, among = 0;
+  bool changed = false;
+  for (Integer k = 0; k < classes; ++k) {
+    if (k == own) continue;
+    if (beta[k] < 0) {
+      given -= move[k];
+      ++among;
+    } else if (move[k] != 0) {
+      move[k] = 0;
+      changed = true;
+    }
+  }
+  if (given > 0 && beta[own] >= cost) {
+    const double each = given / among;
+    for (Integer k = 0; k < classes; ++k) {
+      if (k != own && beta[k] < 0) move[k] += each;
+    }
+    given = 0;
+  }
+  changed |= move[own] != given;
+  move[own] = given;
+  return changed;
+}
+
+// The moves of all rows.
+class Moving {
+ public:
+  void add(Integer i, const double* beta, const double* move, Integer classes, Integer own) {
+    const Integer first = static_cast<Integer>(entries_.size());
+    for (Integer k = 0; k < classes; ++k) {
+      if (move[k] != 0 && k != own) entries_.push_back({k, beta[k], move[k]});
+    }
+    if (static_cast<Integer>(entries_.size()) == first) return;
+    entries_.push_back({own, beta[own], move[own]});
+    rows_.push_back({i, first, static_cast<Integer>(entries_.size()) - 1});
+  }
+  const std::vector<MovingRow>& rows() const { return rows_; }
+  std::span<Entry> others(const MovingRow& row) {
+    return {&entries_[row.first], static_cast<std::size_t>(row.last - row.first)};
+  }
+  Entry& own(const MovingRow& row) { return entries_[row.last]; }
+
+  // How much of a row's move fits between its walls, where that is less than `length`.
+  double room(const MovingRow& row, double cost, double length) {
+    for (const Entry& entry : others(row)) length = fitting(entry.move, -entry.beta, length);
+    return fitting(own(row).move, cost - own(row).beta, length);
+  }
+
+ private:
+  static double fitting(double move, double left, double length) {
+    return move > 0 && length * move > left ? std::max(left, 0.0) / move : length;
+  }
+  std::vector<Entry> entries_;
+  std::vector<MovingRow> rows_;
+};
+
+template <class Rows>
+double go_on_over(const Rows& rows, const ClassBoxes& boxes, const ClassWeights& w,
+                  const ClassesBefore& before) {
+  // What w is off by for the multipliers is in v as well: moves that grew from sweep to sweep would make it
+  // grow.
+  constexpr double kFarthest = 1;
+  const Integer classes = w.classes;
+  const std::span<double> v = before.w, weights{w.values, v.size()};
+  const ClassWeights of_v{v.data(), classes, w.stride, w.constant};
+  std::vector<double> move(static_cast<std::size_t>(w.stride), 0.0), correction(move);
+  std::vector<Integer> changed;
+  changed.reserve(static_cast<std::size_t>(classes));
+  Moving moving;
+  for (std::size_t j = 0; j < v.size(); ++j) v[j] = weights[j] - v[j];
+  ClassParabola straight;
+  for (Integer i = 0; i < rows.count; ++i) {  // 1
+    if (boxes.moved[i] == 0) continue;
+    boxes.moved[i] = 0;
+    const double* const beta = &boxes.multipliers[i * classes];
+    double* const last = &before.multipliers[i * classes];
+    for (Integer k = 0; k < classes; ++k) {
+      move[k] = beta[k] - last[k];
+      last[k] = beta[k];
+      correction[k] = -move[k];
+    }
+    const Integer own = boxes.codes[i];
+    if (leave_walls(beta, move.data(), classes, own, boxes.costs[i])) {
+      for (Integer k = 0; k < classes; ++k) correction[k] += move[k];
+      add_to_classes(rows[i], of_v, rows.columns, correction.data(), changed);
+    }
+    straight.add(move[own]);
+    moving.add(i, beta, move.data(), classes, own);
+  }
+  straight.add(weights, v);
+  ClassParabola inside;
+  if (straight.rises()) {
+    const double length = std::min(straight.best(), kFarthest);  // 2
+    for (double& value : v) value *= length;
+    std::fill(correction.begin(), correction.end(), 0.0);
+    for (const MovingRow& row : moving.rows()) {  // 3
+      Entry& own = moving.own(row);
+      const double room = moving.room(row, boxes.costs[row.row], length);
+      if (room < length) {
+        correction[own.k] = (room - length) * own.move;
+        for (const Entry& entry : moving.others(row)) correction[entry.k] = (room - length) * entry.move;
+        add_to_classes(rows[row.row], of_v, rows.columns, correction.data(), changed);
+        correction[own.k] = 0;
+        for (const Entry& entry : moving.others(row)) correction[entry.k] = 0;
+      }
+      for (Entry& entry : moving.others(row)) entry.move *= room;
+      own.move *= room;
+      inside.add(own.move);
+    }
+    inside.add(weights, v);
+  }
+  const double length = inside.rises() ? std::min(1.0, inside.best()) : 0.0;  // 4
+  if (length > 0) {
+    for (const MovingRow& row : moving.rows()) {
+      double* const beta = &boxes.multipliers[row.row * classes];
+      boxes.moved[row.row] = 1;
+      for (const Entry& entry : moving.others(row)) {
+        beta[entry.k] = std::min(entry.beta + length * entry.move, 0.0);
+      }
+      const Integer own = moving.own(row).k;
+      double given = 0;
+      for (Integer k = 0; k < classes; ++k) given -= k != own ? beta[k] : 0.0;
+      beta[own] = std::min(given, boxes.costs[row.row]);
+    }
+  }
+  for (std::size_t j = 0; j < v.size(); ++j) {
+    const double here = weights[j];
+    if (length > 0) weights[j] += length * v[j];
+    v[j] = here;
+  }
+  return length * (inside.slope - 0.5 * length * inside.curvature);
+}
+
+}  // namespace
+
+double go_on(const StoredRows& rows, const ClassBoxes& boxes, const ClassWeights& w,
+             const ClassesBefore& before) {
+  return std::visit([&](const auto& kind) { return go_on_over(kind, boxes, w, before); }, rows);
+}
+
+}  // namespace maxmargin

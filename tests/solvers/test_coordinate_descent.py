@@ -356,3 +356,15 @@ def test_a_jump_ends_at_the_least_value_on_its_line(seed):
     assert moved is not None
     assert rise(moved[0]) <= rise(before + share * step) + 1e-12
     np.testing.assert_allclose(moved[1], products @ (moved[0] - before), atol=1e-9)
+
+
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, seed=range(4))
+def test_the_run_begins_at_the_best_intercept_for_no_weights(loss, intercept, seed):
+    X, y = drawn(seed)
+    y = np.where(np.arange(len(y)) < 5 + 10 * seed, -1.0, y)  # classes of several sizes
+    weights = np.random.default_rng(seed).random(len(y))
+    options = {"loss": loss, "intercept": intercept, "weights": weights, "penalty": "l1"}
+    problem = Problem.of(X, y, 3.0, **options, intercept_scaling=0.7)
+    state = CoordinateDescent().init(problem, None)
+    assert state.b == pytest.approx(problem.best_intercept(np.zeros(len(y))), rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(state.margins, y * state.b)

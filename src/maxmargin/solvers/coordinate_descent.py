@@ -138,8 +138,12 @@ class CoordinateDescent(Solver[State]):
             lengths = np.sqrt(lengths, out=lengths)
             lengths[lengths == 0.0] = 1.0
         w = np.zeros(rows.columns) if start is None or start.w is None else np.array(start.w, np.float64)
-        margins = rows.scores(w)
-        b = problem.objective.take_best_intercept(margins)[0]
+        if w.any():
+            margins = rows.scores(w)
+            b = problem.objective.take_best_intercept(margins)[0]
+        else:
+            b = _intercept_of_zero(problem)
+            margins = problem.y * b
         state = State(
             columns=columns,
             lengths=lengths,
@@ -198,6 +202,19 @@ class CoordinateDescent(Solver[State]):
     def report(self, state: State) -> Report:
         """The gap itself, but for rounding."""
         return Report(state.gap, state.finished)
+
+
+def _intercept_of_zero(problem: Problem) -> float:
+    """The best intercept for w = 0, where the rows of a class are one row of all their costs."""
+    signs = np.array([1.0, -1.0])
+    costs = np.array([problem.costs[problem.y == sign].sum() for sign in signs])
+    number = (
+        problem.intercept_scaling if problem.intercept is Intercept.REGULARISED else problem.fixed_intercept
+    )
+    two = core.Objective(
+        problem.loss.name, signs, costs, problem.intercept.value, number, penalty=problem.penalty.value
+    )
+    return two.best_intercept(np.zeros(2))[0]
 
 
 def _look(problem: Problem, state: State, alpha: Vector | None, budget: Budget) -> None:

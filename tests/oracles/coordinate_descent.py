@@ -163,8 +163,7 @@ def descend_by_columns(model, sweeps, enough):
         signs = np.sign(model.z[: len(model.w)])
         if descend(model, few, enough):
             return
-        signs_now = np.sign(model.z[: len(model.w)])
-        if (signs_now != signs).sum() > 0.01 * np.count_nonzero(signs_now):
+        if (signs != np.sign(model.z[: len(model.w)])).any():
             return
         if not jump(model, lambda H, right: conjugate_gradients(H, right, enough)):
             return

@@ -64,9 +64,6 @@ _JUMPS = 20
 """Rounds of sweeps, with a jump between two of them."""
 _GRADIENTS = 30
 """Conjugate gradients for a jump over the columns themselves, at most."""
-_SETTLED = 0.01
-"""The share of the columns with a weight that may change signs in some sweeps, up to which a jump by
-conjugate gradients is worth its price: it is one for these signs."""
 _ROUNDING = 1e-14
 """The share of the objective that rounding may hide. It falls as the square of how far columns are from
 optimal, and the gap as that itself: steps go on where only the second can be seen."""
@@ -380,8 +377,8 @@ class _Working:
                 signs = np.sign(model.z)
                 if model.sweep(few, enough) <= enough or self.budget.spent:
                     break
-                changed = np.count_nonzero(np.sign(model.z) != signs)
-                if changed > _SETTLED * np.count_nonzero(model.z) or not model.jump(enough):
+                # A jump is for the signs that z has: before they have settled it gains little.
+                if not np.array_equal(signs, np.sign(model.z)) or not model.jump(enough):
                     break
         return model.z, self.b + model.shift
 

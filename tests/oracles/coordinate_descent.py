@@ -105,6 +105,7 @@ class Model:
             if not by_columns:
                 self.order.append(len(w))
         self.start = self.z.copy()
+        self.z[(np.diag(self.H) == 0.0) & (np.abs(self.q) < self.t)] = 0.0
         self.follows = intercept == "regularised" and by_columns
 
     def slope(self, j):

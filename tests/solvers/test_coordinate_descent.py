@@ -368,3 +368,13 @@ def test_the_run_begins_at_the_best_intercept_for_no_weights(loss, intercept, se
     state = CoordinateDescent().init(problem, None)
     assert state.b == pytest.approx(problem.best_intercept(np.zeros(len(y))), rel=1e-12, abs=1e-12)
     np.testing.assert_allclose(state.margins, y * state.b)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_column_whose_rows_have_no_loss_gives_up_its_weight(way, monkeypatch):
+    take_way(way, monkeypatch)
+    X, y = np.array([[1.0, 0.0], [-1.0, 0.0], [1.0, 4.0]]), np.array([1.0, -1.0, 1.0])
+    problem = Problem.of(X, y, 1.0, loss="squared_hinge", intercept="none", penalty="l1")
+    model = solve(problem, tol=1e-8, start=Solution(w=np.array([0.1, 5.0])))
+    assert model.certificate.relative_gap <= 1e-8
+    assert model.certificate.primal == pytest.approx(solve(problem, tol=1e-8).certificate.primal)

@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.core import Budget
@@ -347,6 +348,7 @@ class _Working:
                 diagonal = np.diag_indices_from(products)
                 products[diagonal] = np.maximum(products[diagonal], 1e-12 * lower[:-1, :-1][diagonal])
         products = np.ascontiguousarray(products)
+        z[_flat(np.diagonal(products), gradient, thresholds)] = 0.0
         order = np.arange(len(z))
         for _ in range(_JUMPS):
             _, off = core.descend_on_products(
@@ -400,6 +402,7 @@ class _ScaledColumns:
         self.gradient, self.z = -working.pulls, working.w.copy()
         self.squares, self.residuals = np.empty(size), np.zeros(problem.rows.count)
         core.squared_norms(self.columns, self.squares, self.budget)
+        self.z[_flat(self.squares, self.gradient, 1.0)] = 0.0
         self.mixed, self.curvature, self.slope = np.zeros(size), 0.0, 0.0
         self.threshold = _threshold(problem)
         self.shift, self.order = 0.0, np.arange(size)
@@ -499,6 +502,11 @@ class _ScaledColumns:
 
     def _back(self, image: Vector) -> Vector:
         return _products(self.columns, image, self.budget)
+
+
+def _flat(curvatures: Vector, gradient: Vector, thresholds: Vector | float) -> NDArray[np.bool_]:
+    """Columns whose rows have no curvature, and which pull less than they cost: the model has them at 0."""
+    return np.asarray((curvatures == 0.0) & (np.abs(gradient) < thresholds), np.bool_)
 
 
 def _fell(before: tuple[float, float], after: tuple[float, float]) -> bool:

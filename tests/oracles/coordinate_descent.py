@@ -10,13 +10,27 @@ from oracles.newton import SECOND_DERIVATIVE
 
 
 def coordinate_descent(
-    X, y, C, w, b, steps, *, loss, least, newton_steps, sweeps, by_columns, intercept="none", s=1.0
+    X,
+    y,
+    C,
+    w,
+    b,
+    steps,
+    *,
+    loss,
+    least,
+    newton_steps,
+    sweeps,
+    by_columns,
+    whole,
+    feasible,
+    intercept="none",
+    s=1.0,
 ):
-    """Yield ``(w, b)`` after every working set, from a w with the best b for it.
+    """Yield ``(w, b)`` after every working set; with ``whole`` it has all columns, and one Newton step.
 
-    ``best_b`` is asked for the best intercept of a w, which is not what is tested here.
+    ``feasible`` puts multipliers inside their box, and balances them where b is exact.
     """
-    best_b = yield
     cost_of_b = 1.0 / s if intercept == "regularised" else 0.0
 
     def value(w, b):
@@ -25,27 +39,27 @@ def coordinate_descent(
     def multipliers(w, b):
         return -C * DERIVATIVE[loss](y * (X @ w + b))
 
-    lengths = np.linalg.norm(X, axis=0)
+    lengths, tangent = np.linalg.norm(X, axis=0), None
     for _ in range(steps):  # 1
-        v = X.T @ (multipliers(w, b) * y)  # 2
-        W = working_set(w, v, lengths, least)  # 3
-        first = violation(w[W], v[W])
+        v = X.T @ (y * (multipliers(w, b) if tangent is None else feasible(tangent)))  # 2
+        W = np.arange(len(w)) if whole else working_set(w, v, lengths, least)  # 3
+        first = violation(w[W], X[:, W].T @ (multipliers(w, b) * y))
         for _ in range(newton_steps):  # 4
-            a = multipliers(w, b)
+            a, tangent = multipliers(w, b), None  # 5
             v = X[:, W].T @ (a * y)
-            h = C * SECOND_DERIVATIVE[loss](y * (X @ w + b))  # 5
+            h = C * SECOND_DERIVATIVE[loss](y * (X @ w + b))
             off = violation(w[W], v)
             model = Model(X[:, W], h, -v, -(a @ y), w[W], b, intercept, cost_of_b, by_columns=by_columns)
             if by_columns:
-                descend(model, sweeps, 0.1 * off)  # 6
+                descend_by_columns(model, sweeps, 0.1 * off)  # 6
             else:
                 for _ in range(20):
-                    if descend(model, sweeps, min(0.1, off) * off) or not jump(model):  # 5
+                    if descend(model, sweeps, min(0.01 if whole else 0.1, off) * off) or not jumps(model):
                         break
             z, c = w.copy(), model.intercept()
             z[W] = model.z[: len(W)]
-            slope = np.abs(z).sum() + cost_of_b * abs(c) - np.abs(w).sum() - cost_of_b * abs(b)
-            slope -= a @ (y * (X @ (z - w) + c - b))
+            change = y * (X @ (z - w) + c - b)
+            slope = np.abs(z).sum() + cost_of_b * abs(c) - np.abs(w).sum() - cost_of_b * abs(b) - a @ change
             if not slope < 0.0:
                 break
             part, before = 1.0, value(w, b)
@@ -53,11 +67,12 @@ def coordinate_descent(
                 value(w + part * (z - w), b + part * (c - b)) > (1.0 + 1e-14) * before + 0.01 * part * slope
             ):
                 part *= 0.5  # 7
-            w = w + part * (z - w) if part < 1.0 else z
-            b = best_b(w)
-            if violation(w[W], X[:, W].T @ (multipliers(w, b) * y)) <= 0.1 * first:  # 8, 9
+            if part == 1.0:
+                tangent = a - h * change  # 9
+            w, b = (w + part * (z - w), b + part * (c - b)) if part < 1.0 else (z, c)
+            if whole or violation(w[W], X[:, W].T @ (multipliers(w, b) * y)) <= 0.1 * first:  # 8
                 break
-        best_b = yield w, b
+        yield w, b
 
 
 def working_set(w, v, lengths, least):
@@ -76,7 +91,8 @@ class Model:
     """The quadratic model on some columns; where b is free it is that with the best b for them."""
 
     def __init__(self, X, h, q, q_b, w, b, intercept, cost_of_b, *, by_columns):
-        self.H, self.q, self.z, self.t = X.T @ (h[:, np.newaxis] * X), q, w.copy(), np.ones(len(w))
+        self.plain = self.H = X.T @ (h[:, np.newaxis] * X)
+        self.q, self.z, self.t, self.by_columns = q, w.copy(), np.ones(len(w)), by_columns
         self.w, self.b, self.u, self.S, self.q_b, self.form = w, b, X.T @ h, h.sum(), q_b, intercept
         self.order = list(range(len(w)))
         if intercept == "exact" and self.S > 0.0:
@@ -89,6 +105,7 @@ class Model:
             if not by_columns:
                 self.order.append(len(w))
         self.start = self.z.copy()
+        self.z[(np.diag(self.H) == 0.0) & (np.abs(self.q) < self.t)] = 0.0
         self.follows = intercept == "regularised" and by_columns
 
     def slope(self, j):
@@ -113,6 +130,8 @@ class Model:
 
 def descend(model, most, enough):
     order, goal = model.order, enough
+    if model.follows:
+        model.move(len(model.z) - 1)
     visited, done = len(order), 0  # 1
     while done < most:
         largest, kept = 0.0, 0
@@ -137,18 +156,85 @@ def descend(model, most, enough):
     return False
 
 
-def jump(model):
-    """Those that are not 0 solve their system; what changes its sign becomes 0, if that is better."""
-    some = np.flatnonzero(model.z)
+def descend_by_columns(model, sweeps, enough):
+    few = max(1, sweeps // 3)
+    if descend(model, sweeps - few, enough):
+        return
+    for _ in range(20):
+        signs = np.sign(model.z[: len(model.w)])
+        if descend(model, few, enough):
+            return
+        if (signs != np.sign(model.z[: len(model.w)])).any():
+            return
+        if not jump(model, lambda H, right: conjugate_gradients(H, right, enough)):
+            return
+
+
+def conjugate_gradients(H, right, enough):
+    """At most 30 of them, each scaled by the diagonal, until half of what is enough."""
+    step, left, direction, last = np.zeros_like(right), right.copy(), np.zeros_like(right), np.inf
+    for _ in range(30):
+        if np.abs(left).max() <= 0.5 * enough:
+            break
+        size = left @ (left / np.diag(H))
+        direction = left / np.diag(H) + size / last * direction
+        last, part = size, size / (direction @ H @ direction)
+        step, left = step + part * direction, left - part * (H @ direction)
+    return step
+
+
+def jumps(model):
+    """As many as change signs. Whether there was one."""
+    count, moved = np.count_nonzero(model.z), False
+    for _ in range(count):
+        signs = np.sign(model.z)
+        if not jump(model, np.linalg.solve):
+            break
+        moved = True
+        if (signs == np.sign(model.z)).all():
+            break
+    return moved
+
+
+def jump(model, solve):
+    """Those that are not 0 move to the best point on the line, or what would cross 0 stays there."""
+    some, H = np.flatnonzero(model.z), model.H
+    t = model.t
+    if model.form == "exact" and model.by_columns and model.S > 0.0:  # b is one more, which costs nothing
+        H = np.block([[model.plain, model.u[:, np.newaxis]], [model.u, np.array([[model.S]])]])
+        t, some = np.append(t, 0.0), np.append(some, len(model.z))
     if not len(some):
         return False
-    H, z = model.H[np.ix_(some, some)], model.z[some]
-    slope = np.array([model.slope(j) for j in some]) + model.t[some] * np.sign(z)
-    step = np.linalg.solve(H, -slope)
-    crosses = (z + step) * z <= 0.0
-    change = np.where(crosses, -z, step)
-    if not slope @ change + change @ H @ change / 2.0 < 0.0:
-        change = np.min(-z[crosses] / step[crosses]) * step
-        change[np.abs(z + change) < 1e-12 * np.abs(z)] = -z[np.abs(z + change) < 1e-12 * np.abs(z)]
-    model.z[some] = z + change
+    z = np.append(model.z, 1.0)[some]  # the sign of a free b does not count
+    # At the best b for z, where its slope is 0.
+    g = np.array([model.slope(j) if j < len(model.z) else 0.0 for j in some])
+    H, t = H[np.ix_(some, some)], t[some]
+    step = solve(H, -(g + t * np.sign(z)))
+    if not (g + t * np.sign(z)) @ step < 0.0:
+        return False
+
+    def rise(change):
+        return g @ change + 0.5 * change @ H @ change + t @ (np.abs(z + change) - np.abs(z))
+
+    crosses = (z * step < 0.0) & (t > 0.0)
+    ends = np.sort(-z[crosses] / step[crosses])
+    low, best = 0.0, 0.0
+    for high in np.append(ends, np.inf):  # the model is a quadratic between two crossings
+        middle = low + 1.0 if high == np.inf else 0.5 * (low + high)
+        slope = (g + t * np.sign(z + middle * step)) @ step
+        best = np.clip(-slope / (step @ H @ step), low, high)
+        if best < high:
+            break
+        low = high
+    change = best * step
+    moved = z + change
+    moved[crosses & (-z == change)] = 0.0
+    moved[np.abs(moved) < 1e-14 * np.abs(z)] = 0.0
+    nearer = np.where(crosses & (z * (z + step) <= 0.0), 0.0, z + step)
+    if rise(nearer - z) < rise(moved - z):
+        moved = nearer
+    if (moved == z).all():
+        return False
+    inside = some < len(model.z)
+    model.z[some[inside]] = moved[inside]
     return True

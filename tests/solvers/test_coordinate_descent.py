@@ -33,6 +33,7 @@ from maxmargin.independent.values import ExactProblem, lower_bound, primal
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.model import Status
 from maxmargin.solvers import CoordinateDescent, coordinate_descent
+from maxmargin.solvers.primal.jumps import best_move, share_of_line
 from oracles.coordinate_descent import coordinate_descent as oracle
 from problems import INTERCEPTS, LAYOUTS, clouds
 from quadratic_program import solve_by_quadratic_program
@@ -49,32 +50,43 @@ def drawn(seed, n=60, d=25, scales=0.0):
     return X.astype(np.float32).astype(np.float64), np.where(scores > np.median(scores), 1.0, -1.0)
 
 
-@every_pair(loss=LOSSES, intercept=INTERCEPTS, by_columns=[False, True], layout=LAYOUTS)
-def test_every_step_is_that_of_the_oracle(loss, intercept, by_columns, layout, monkeypatch):
-    if by_columns:
-        monkeypatch.setattr(coordinate_descent, "_ALL_PRODUCTS", 0)
+WAYS = {"whole": (200, 1000), "products": (0, 1000), "columns": (0, 0)}
+"""Columns up to which all are in every working set, and up to which their products are written down."""
+
+
+def take_way(name, monkeypatch):
+    few, products = WAYS[name]
+    monkeypatch.setattr(coordinate_descent, "_FEW_COLUMNS", few)
+    monkeypatch.setattr(coordinate_descent, "_ALL_PRODUCTS", products)
+
+
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, way=WAYS, layout=LAYOUTS, C=[0.3, 1.0])
+def test_every_step_is_that_of_the_oracle(loss, intercept, way, layout, C, monkeypatch):
+    take_way(way, monkeypatch)
     X, y = drawn(3)
     problem = Problem.of(
-        LAYOUTS[layout](X), y, 0.3, loss=loss, intercept=intercept, intercept_scaling=2.0, penalty="l1"
+        LAYOUTS[layout](X), y, C, loss=loss, intercept=intercept, intercept_scaling=2.0, penalty="l1"
     )
     solver = CoordinateDescent(least_columns=4, sweeps=7, newton_steps=3)
     state = solver.init(problem, None)
-    options = {"loss": loss, "intercept": intercept, "s": 2.0, "by_columns": by_columns}
+
+    def feasible(alpha):
+        problem.objective.make_feasible(alpha)
+        return alpha
+
+    options = {"loss": loss, "intercept": intercept, "s": 2.0, "feasible": feasible}
+    options |= {"by_columns": way == "columns", "whole": way == "whole"}
     options |= {"least": 4, "newton_steps": 3, "sweeps": 7}
-    steps = oracle(X, y, problem.costs, state.w.copy(), state.b, 6, **options)
-    next(steps)
-    for _ in range(6):
+    for w, b in oracle(X, y, problem.costs, state.w.copy(), state.b, 6, **options):
         state = solver.step(problem, state, ALL_CORES)
-        w, b = steps.send(lambda w: problem.best_intercept(X @ w))
-        np.testing.assert_allclose(state.w, w, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(state.w, w, rtol=1e-6, atol=1e-8)
         np.testing.assert_array_equal(state.w == 0.0, w == 0.0)
-        assert state.b == pytest.approx(b, rel=1e-7, abs=1e-9)
+        assert state.b == pytest.approx(b, rel=1e-6, abs=1e-8)
 
 
-@every_pair(loss=LOSSES, intercept=INTERCEPTS, C=[1e-3, 0.1, 10.0], by_columns=[False, True], seed=range(4))
-def test_the_gap_bounds_the_truth(loss, intercept, C, by_columns, seed, monkeypatch):
-    if by_columns:
-        monkeypatch.setattr(coordinate_descent, "_ALL_PRODUCTS", 0)
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, C=[1e-3, 0.1, 10.0], way=WAYS, seed=range(4))
+def test_the_gap_bounds_the_truth(loss, intercept, C, way, seed, monkeypatch):
+    take_way(way, monkeypatch)
     X, y = drawn(seed)
     weights = np.random.default_rng(seed).integers(0, 3, len(y)).astype(np.float64)
     options = {"loss": loss, "intercept": intercept, "weights": weights, "penalty": "l1"}
@@ -279,3 +291,90 @@ def test_rows_of_any_size_that_a_plane_separates_come_to_an_end(size):
     model = solve(problem, max_steps=200)
     assert model.status is not Status.STEPS_SPENT
     assert model.certificate.primal < 1e-10
+
+
+def indicators(seed=0, n=3000):
+    """Attributes of several values each, one column per value: those of an attribute add up to 1."""
+    rng = np.random.default_rng(seed)
+    X = np.hstack([np.eye(k)[rng.integers(0, k, size=n)] for k in (2, 5, 9, 16, 7)])
+    scores = X @ rng.normal(size=X.shape[1]) + rng.normal(size=n)
+    return X, np.where(scores > 0.0, 1.0, -1.0)
+
+
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, C=[0.1, 10.0])
+def test_columns_that_add_up_to_one_take_a_few_models(loss, intercept, C):
+    X, y = indicators()
+    problem = Problem.of(X, y, C, loss=loss, intercept=intercept, penalty="l1")
+    model = solve(problem, tol=1e-6)
+    assert model.certificate.relative_gap <= 1e-6
+    assert model.steps <= 8  # with jumps that end where the first column becomes 0, more than twice as many
+
+
+def test_the_multipliers_of_a_model_prove_what_those_of_the_point_do_not():
+    X, y = drawn(2, n=400)
+    problem = Problem.of(X, y, 1.0, loss="logistic", penalty="l1")
+    solver = CoordinateDescent()
+    state = solver.init(problem, None)
+    gains = []
+    for _ in range(8):
+        state = solver.step(problem, state, ALL_CORES)
+        proposed = solver.solution(problem, state, ALL_CORES)
+        with_model, alone = (
+            certify(problem, Solution(w=proposed.w, b=proposed.b, alpha=alpha)).relative_gap
+            for alpha in (proposed.alpha, None)
+        )
+        gains.append(alone / max(with_model, 1e-12))
+    assert max(gains) > 3.0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_jump_ends_at_the_least_value_on_its_line(seed):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 9))
+    before = rng.normal(size=size)
+    half = rng.normal(size=(int(rng.integers(1, size + 1)), size))  # often fewer rows than columns
+    products, gradient = half.T @ half, 3.0 * rng.normal(size=size)
+    thresholds = rng.choice([0.0, 0.5, 2.0], size=size)
+
+    def rise(point):
+        change = point - before
+        held = thresholds @ (np.abs(point) - np.abs(before))
+        return gradient @ change + 0.5 * change @ products @ change + held
+
+    step = rng.normal(size=size) * 10.0 ** rng.uniform(-1, 1)
+    slope = step @ (gradient + thresholds * np.sign(before))
+    step = -np.sign(slope) * step
+    ends = np.full(size, np.inf)
+    crosses = (before * step < 0.0) & (thresholds > 0.0)
+    ends[crosses] = -before[crosses] / step[crosses]
+    curvature = step @ products @ step
+    share, last = share_of_line(-abs(slope), curvature, ends, 2.0 * thresholds * np.abs(step))
+    candidates = np.concatenate([np.linspace(0.0, 2.0 * share, 2001), ends[np.isfinite(ends)]])
+    assert rise(before + share * step) <= min(rise(before + t * step) for t in candidates) + 1e-12
+    assert last < 0 or share == ends[last]
+    moved = best_move(before, step, thresholds, gradient, lambda d: (products @ d, d @ products @ d))
+    assert moved is not None
+    assert rise(moved[0]) <= rise(before + share * step) + 1e-12
+    np.testing.assert_allclose(moved[1], products @ (moved[0] - before), atol=1e-9)
+
+
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, seed=range(4))
+def test_the_run_begins_at_the_best_intercept_for_no_weights(loss, intercept, seed):
+    X, y = drawn(seed)
+    y = np.where(np.arange(len(y)) < 5 + 10 * seed, -1.0, y)  # classes of several sizes
+    weights = np.random.default_rng(seed).random(len(y))
+    options = {"loss": loss, "intercept": intercept, "weights": weights, "penalty": "l1"}
+    problem = Problem.of(X, y, 3.0, **options, intercept_scaling=0.7)
+    state = CoordinateDescent().init(problem, None)
+    assert state.b == pytest.approx(problem.best_intercept(np.zeros(len(y))), rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(state.margins, y * state.b)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_column_whose_rows_have_no_loss_gives_up_its_weight(way, monkeypatch):
+    take_way(way, monkeypatch)
+    X, y = np.array([[1.0, 0.0], [-1.0, 0.0], [1.0, 4.0]]), np.array([1.0, -1.0, 1.0])
+    problem = Problem.of(X, y, 1.0, loss="squared_hinge", intercept="none", penalty="l1")
+    model = solve(problem, tol=1e-8, start=Solution(w=np.array([0.1, 5.0])))
+    assert model.certificate.relative_gap <= 1e-8
+    assert model.certificate.primal == pytest.approx(solve(problem, tol=1e-8).certificate.primal)

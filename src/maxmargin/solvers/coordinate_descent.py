@@ -4,28 +4,31 @@
     minimise over (w, b)   |w|_1 + sum_i C_i loss(m_i),      m_i = y_i (<w, x_i> + b)
 
     1  repeat
-    2      a_i = -C_i loss'(m_i);      v_j = sum_i a_i y_i x_ij for all columns j
+    2      v_j = sum_i a_i y_i x_ij for all columns j, with the multipliers of line 9, else a_i of line 5
     3      W = the columns with w_j != 0, and of those with |v_j| > 1 the ones that pull hardest
     4      repeat
-    5          h_i = C_i loss''(m_i)
-    6          z = descend(w, -v, h): the model  -<v, z - w> + 1/2 sum_i h_i <z - w, x_i>^2 + |z|_1  on W
-    7          s = 1, halved until the objective falls;   w += s (z - w);   b = the best for w
-    8          a and v_j for j in W as in line 2
-    9      until W is solved ten times better than all columns were
+    5          a_i = -C_i loss'(m_i);      h_i = C_i loss''(m_i);      v_j as in line 2 for j in W
+    6          z, c = descend(w, b, -v, h): the model  -<v, z - w> + 1/2 sum_i h_i s_i^2 + |z|_1  on W,
+               where the score of row i changes by  s_i = <z - w, x_i> + c - b
+    7          t = 1, halved until the objective falls;   (w, b) += t (z - w, c - b)
+    8      until W is solved ten times better than all columns were
+    9      a_i = the last a_i - h_i y_i s_i, inside its box, if t = 1
 
     descend:
     1  repeat
     2      for each j in W
     3          z_j = the minimiser of the model in this coordinate: a quadratic with a kink at 0
     4          the slopes of all others follow
-    5      where products are written down, now and then: jump to the best point with the same signs
+    5      now and then: jump to the best point in the direction that is best for the signs of z
 
 At the optimum |v_j| <= 1 for all columns, and v_j is the sign of w_j where that is not 0: a column whose
 pull is below 1 stays out. Most are never looked at but in line 2. The best of a free b is a function of
 the columns, so that it follows each of them within the model. Where W is small its products
 sum_i h_i x_ij x_ik are written down, and a visit costs one number; else sweeps go over the columns.
-Divided by the largest |v_j|, a is a feasible dual point: the certificate needs nothing else.
-Sweeps are in core/linear/coordinate_descent.hpp.
+Divided by the largest |v_j|, a is a feasible dual point. The model's own multipliers, line 9, are feasible
+on W as soon as the model is solved, and near the optimum they are off by the square of the step only: so
+their gap falls with the objective, and not as slowly as the pulls do. Sweeps are in
+core/linear/coordinate_descent.hpp, jumps in primal/jumps.py.
 """
 
 from __future__ import annotations
@@ -34,14 +37,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Penalty, Problem
-from maxmargin.problem.rows import Matrix
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver, end_if_stopped
+from maxmargin.solvers.primal.jumps import best_move, jumps_on_products
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import Count, Seed
 from maxmargin.types import Indices, Vector
@@ -49,14 +52,19 @@ from maxmargin.types import Indices, Vector
 _LEAST_SHARE = 1e-8
 """The least curvature of a row, as a share of its multiplier: a loss that is all slope has none of its own.
 One that is nearly 0 has as much as it has slope, however little that is."""
+_FEW_COLUMNS = 200
+"""Columns up to which all of them are in every working set, and the rows are read as they are: fewer than
+twice the first working set."""
 _ALL_PRODUCTS = 1000
 """Columns in a working set up to which their products are written down: 8 megabytes."""
 _PAIRS_PER_VALUE = 40.0
 """Products of two values of a row, per value, above which sweeps over sparse columns are cheaper."""
+_SOLVED = 0.1
+"""What a model, or a working set, leaves of how far columns were from optimal."""
 _JUMPS = 20
-"""Rounds of sweeps over written products, with a jump between two of them."""
-_RIDGE = 1e-12
-"""What is added to the diagonal of a jump's system, as a share of it: columns may depend on each other."""
+"""Rounds of sweeps, with a jump between two of them."""
+_GRADIENTS = 30
+"""Conjugate gradients for a jump over the columns themselves, at most."""
 _ROUNDING = 1e-14
 """The share of the objective that rounding may hide. It falls as the square of how far columns are from
 optimal, and the gap as that itself: steps go on where only the second can be seen."""
@@ -68,17 +76,22 @@ _GAIN = 0.5
 class State:
     """A point with its margins, and how all columns pull at it."""
 
-    columns: core.Data
+    columns: core.Data | None
+    """The columns as rows; None where these are few, and are read by rows."""
     lengths: Vector
-    """The length of each column; 1 for those that are empty."""
+    """The length of each column; 1 for those that are empty. None are needed where columns are few."""
     w: Vector
     b: float
     margins: Vector
     pulls: Vector
-    """v_j of all columns."""
+    """v_j of all columns, at the point or at the multipliers of its last model."""
     primal: float
     gap: float
     """The relative gap, but for rounding."""
+    alpha: Vector | None = None
+    """The best feasible multipliers so far."""
+    dual: float = -np.inf
+    """What they are worth, but for rounding."""
     finished: bool = False
     """Whether a step found nothing to gain."""
 
@@ -95,7 +108,7 @@ class CoordinateDescent(Solver[State]):
     newton_steps: Count = 10
     """The most steps on one working set."""
     sweeps: Count = 30
-    """The most sweeps for one Newton step over the columns themselves, or on products before a jump."""
+    """The most sweeps before a jump."""
     seed: Seed = 0
     """Without effect: columns are visited in their order."""
 
@@ -116,17 +129,30 @@ class CoordinateDescent(Solver[State]):
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin at zero, or at a given w."""
         rows = problem.rows
-        columns, lengths = rows.by_columns, np.empty(rows.columns)
-        core.squared_norms(columns, lengths, core.ALL_CORES)
-        lengths = np.sqrt(lengths, out=lengths)
-        lengths[lengths == 0.0] = 1.0
+        columns, lengths = None, np.ones(rows.columns)
+        if rows.columns > _FEW_COLUMNS:
+            columns = rows.by_columns
+            core.squared_norms(columns, lengths, core.ALL_CORES)
+            lengths = np.sqrt(lengths, out=lengths)
+            lengths[lengths == 0.0] = 1.0
         w = np.zeros(rows.columns) if start is None or start.w is None else np.array(start.w, np.float64)
-        margins = rows.scores(w)
-        b = problem.objective.take_best_intercept(margins)[0]
+        if w.any():
+            margins = rows.scores(w)
+            b = problem.objective.take_best_intercept(margins)[0]
+        else:
+            b = _intercept_of_zero(problem)
+            margins = problem.y * b
         state = State(
-            columns=columns, lengths=lengths, w=w, b=b, margins=margins, pulls=lengths, primal=0.0, gap=1.0
+            columns=columns,
+            lengths=lengths,
+            w=w,
+            b=b,
+            margins=margins,
+            pulls=lengths,
+            primal=problem.regulariser(w, b) + problem.loss_sum(margins),
+            gap=1.0,
         )
-        _look(problem, state, core.ALL_CORES)
+        _look(problem, state, None, core.ALL_CORES)
         return state
 
     @one_blas_thread()
@@ -138,18 +164,25 @@ class CoordinateDescent(Solver[State]):
             return state
         working = _Working(problem, state, which, self.sweeps, budget)
         before = state.primal, state.gap
-        enough = 0.1 * working.violation
+        enough = _SOLVED * working.violation
         for _ in range(self.newton_steps):  # 4
             end_if_stopped(budget)
-            if not working.newton_step() or working.violation <= enough or budget.spent:  # 5 to 9
+            earlier = working.value, working.violation
+            if not working.newton_step() or working.whole:  # of all columns, line 2 is a look at them
+                break
+            working.look()
+            fell = _fell(earlier, (working.value, working.violation))
+            if not fell or working.violation <= enough or budget.spent:  # 8
                 break
         working.write_back()
-        _look(problem, state, budget)  # 2
+        _look(problem, state, working.tangent, budget)  # 9, 2
         state.finished = not _fell(before, (state.primal, state.gap))
         return state
 
     def _working_set(self, state: State) -> Indices:
         """The columns that are to be solved for next, in their order."""
+        if len(state.w) <= _FEW_COLUMNS:
+            return np.arange(len(state.w))
         inside = state.w != 0.0
         beyond = np.abs(state.pulls) - 1.0
         outside = np.flatnonzero(~inside & (beyond > 0.0))
@@ -161,23 +194,47 @@ class CoordinateDescent(Solver[State]):
         return np.flatnonzero(inside)
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
-        """The point alone: the certificate makes the same multipliers from its margins."""
-        return Solution(w=state.w.copy(), b=state.b)
+        """The point, with the best multipliers so far."""
+        return Solution(w=state.w.copy(), b=state.b, alpha=state.alpha, alpha_from="a model of the losses")
 
     def report(self, state: State) -> Report:
         """The gap itself, but for rounding."""
         return Report(state.gap, state.finished)
 
 
-def _look(problem: Problem, state: State, budget: Budget) -> None:
-    """Line 2, and the gap at the point."""
-    alpha = problem.multipliers(state.margins)
-    state.pulls = _products(state.columns, alpha * problem.y, budget)
-    state.primal = problem.regulariser(state.w, state.b) + problem.loss_sum(state.margins)
+def _intercept_of_zero(problem: Problem) -> float:
+    """The best intercept for w = 0, where the rows of a class are one row of all their costs."""
+    signs = np.array([1.0, -1.0])
+    costs = np.array([problem.costs[problem.y == sign].sum() for sign in signs])
+    number = (
+        problem.intercept_scaling if problem.intercept is Intercept.REGULARISED else problem.fixed_intercept
+    )
+    two = core.Objective(
+        problem.loss.name, signs, costs, problem.intercept.value, number, penalty=problem.penalty.value
+    )
+    return two.best_intercept(np.zeros(2))[0]
+
+
+def _look(problem: Problem, state: State, alpha: Vector | None, budget: Budget) -> None:
+    """Line 2 for these multipliers, or else those of the point, and the gap."""
+    if alpha is None:
+        alpha = problem.multipliers(state.margins)
+    else:
+        problem.objective.make_feasible(alpha)
+    state.pulls = _pulls(problem, state.columns, alpha, budget)
     factor = problem.best_multiple(alpha, state.pulls)
-    size = factor * problem.plain_dual_size(state.pulls)
-    dual = problem.objective.dual(factor * alpha, size, 0.0)
-    state.gap = core.relative_gap(state.primal, dual)
+    alpha *= factor
+    dual = problem.objective.dual(alpha, factor * problem.plain_dual_size(state.pulls), 0.0)
+    if dual > state.dual:
+        state.alpha, state.dual = alpha, dual
+    state.gap = core.relative_gap(state.primal, state.dual)
+
+
+def _pulls(problem: Problem, columns: core.Data | None, alpha: Vector, budget: Budget) -> Vector:
+    """``sum_i alpha_i y_i x_ij`` of these columns, or of all."""
+    if columns is None:
+        return problem.rows.combine(alpha * problem.y, budget)
+    return _products(columns, alpha * problem.y, budget)
 
 
 def _products(columns: core.Data, values: Vector, budget: Budget) -> Vector:
@@ -193,18 +250,28 @@ class _Working:
     def __init__(self, problem: Problem, state: State, which: Indices, sweeps: int, budget: Budget) -> None:
         self.problem, self.state, self.which, self.budget = problem, state, which, budget
         self.sweeps = sweeps
-        whole = len(which) == state.columns.count
-        self.columns = state.columns if whole else state.columns.take(which)
-        self.w, self.pulls = state.w[which], state.pulls[which]
-        self.b, self.margins = state.b, state.margins.copy()
-        self.multipliers = problem.multipliers(self.margins)
-        self.value = state.primal - float(np.abs(state.w).sum()) + float(np.abs(self.w).sum())
+        self.whole = len(which) == len(state.w)
+        columns = state.columns
+        self.columns = columns if columns is None or self.whole else columns.take(which)
+        self.w, self.b, self.margins = state.w[which], state.b, state.margins
+        self.value = state.primal  # columns outside have no weight
+        self.tangent: Vector | None = None
+        """The multipliers of the last model, line 9, if it was followed to its best point."""
+        self.look()
         self.rows: core.Data | None = None
         """The rows of these columns, where products are written down."""
+        if self.columns is None:
+            self.rows = problem.rows.stored_data
+            return
         count, stored = problem.rows.count, self.columns.stored
         dense = stored == count * len(which)
         if len(which) <= _ALL_PRODUCTS and (dense or stored <= _PAIRS_PER_VALUE * count):
-            self.rows = problem.rows.stored_data if whole else self.columns.transposed(budget)
+            self.rows = problem.rows.stored_data if self.whole else self.columns.transposed(budget)
+
+    def look(self) -> None:
+        """Multipliers and pulls at the point: line 5."""
+        self.multipliers = self.problem.multipliers(self.margins)
+        self.pulls = _pulls(self.problem, self.columns, self.multipliers, self.budget)
 
     @property
     def violation(self) -> float:
@@ -212,17 +279,15 @@ class _Working:
         return self.problem.distance_from_optimal(self.w, self.pulls)
 
     def newton_step(self) -> bool:
-        """Whether the objective fell: lines 5 to 8."""
+        """Whether there was a step: lines 5 to 7."""
         problem = self.problem
+        self.tangent = None
         curvatures = _curvatures(problem, self.multipliers)  # 5
         z, c = self._descended(curvatures)  # 6
         step, shift = z - self.w, c - self.b
         if not np.isfinite(step).all() or not (step.any() or shift):
             return False
-        change = np.zeros(problem.rows.count)
-        moved = np.flatnonzero(step)
-        core.add_rows(self.columns, moved, step[moved], change)
-        change = problem.y * (change + shift)
+        change = problem.y * (self._scores(step) + shift)
         threshold = _threshold(problem)
         held = float(np.abs(self.w).sum()) + threshold * abs(self.b)
         slope = float(np.abs(z).sum()) + threshold * abs(c) - held - core.dot(self.multipliers, change)
@@ -240,20 +305,28 @@ class _Working:
             factor *= 0.5
             if factor < 1e-10:
                 return False
-        scores = problem.scores_of(margins, b)
-        self.b = problem.objective.take_best_intercept(scores)[0]
-        before = self.value, self.violation
-        self.w, self.margins = w, scores
-        self.value = float(np.abs(w).sum()) + threshold * abs(self.b) + problem.loss_sum(self.margins)
-        self.multipliers = problem.multipliers(self.margins)  # 8
-        self.pulls = _products(self.columns, self.multipliers * problem.y, self.budget)
-        return _fell(before, (self.value, self.violation))
+        if factor == 1.0:
+            tangent = self.multipliers - curvatures * change
+            self.tangent = tangent if np.isfinite(tangent).all() else None
+        self.w, self.b, self.margins, self.value = w, b, margins, value
+        return True
+
+    def _scores(self, step: Vector) -> Vector:
+        """What a step of the columns adds to the score of every row."""
+        if self.columns is None:
+            return self.problem.rows.scores(step, self.budget)
+        scores = np.empty(self.problem.rows.count)
+        core.combine(self.columns, step, scores, self.budget)
+        return scores
 
     def _descended(self, curvatures: Vector) -> tuple[Vector, float]:
         off = self.violation
-        if self.rows is not None:  # where sweeps are cheap: then steps square what is off
-            return self._on_products(self.rows, curvatures, min(0.1, off) * off)
-        return self._on_columns(curvatures, 0.1 * off)
+        if self.rows is None:
+            return self._on_columns(curvatures, _SOLVED * off)
+        # Where sweeps are cheap beside the products steps square what is off, and first of all where
+        # every step writes the products of the same columns down again.
+        solved = _SOLVED * _SOLVED if self.whole else _SOLVED
+        return self._on_products(self.rows, curvatures, min(solved, off) * off)
 
     def _on_products(self, rows: core.Data, curvatures: Vector, enough: float) -> tuple[Vector, float]:
         problem, size = self.problem, len(self.w)
@@ -275,6 +348,7 @@ class _Working:
                 diagonal = np.diag_indices_from(products)
                 products[diagonal] = np.maximum(products[diagonal], 1e-12 * lower[:-1, :-1][diagonal])
         products = np.ascontiguousarray(products)
+        z[_flat(np.diagonal(products), gradient, thresholds)] = 0.0
         order = np.arange(len(z))
         for _ in range(_JUMPS):
             _, off = core.descend_on_products(
@@ -287,7 +361,8 @@ class _Working:
                 enough=enough,
                 budget=self.budget,
             )
-            if off <= enough or self.budget.spent or not _jump(products, gradient, z, thresholds):
+            done = off <= enough or self.budget.spent
+            if done or not jumps_on_products(products, gradient, z, thresholds, self.budget):
                 break
         if problem.intercept is Intercept.REGULARISED:
             return z[:-1], float(z[-1])
@@ -296,78 +371,142 @@ class _Working:
         return z, self.b
 
     def _on_columns(self, curvatures: Vector, enough: float) -> tuple[Vector, float]:
-        problem, size = self.problem, len(self.w)
-        roots = np.sqrt(curvatures)
-        scaled = self.columns.take_scaled(np.arange(size), roots)
-        z, squares, residuals = self.w.copy(), np.empty(size), np.zeros(problem.rows.count)
-        core.squared_norms(scaled, squares, self.budget)
-        mixed, curvature, slope = np.zeros(size), 0.0, 0.0
-        if problem.intercept is not Intercept.NONE:
-            mixed = _products(scaled, roots, self.budget)
-            curvature, slope = float(curvatures.sum()), -core.dot(self.multipliers, problem.y)
-        _, _, shift = core.descend_on_columns(
-            scaled,
-            -self.pulls,
-            squares,
-            mixed,
-            z,
-            residuals,
-            np.arange(size),
-            b=self.b,
-            slope=slope,
-            curvature=curvature,
-            threshold=_threshold(problem),
-            sweeps=self.sweeps,
-            enough=enough,
-            budget=self.budget,
-        )
-        return z, self.b + shift
+        assert self.columns is not None
+        model = _ScaledColumns(self, self.columns, curvatures)
+        few = max(1, self.sweeps // 3)
+        if model.sweep(self.sweeps - few, enough) > enough:
+            for _ in range(_JUMPS):
+                signs = np.sign(model.z)
+                if model.sweep(few, enough) <= enough or self.budget.spent:
+                    break
+                # A jump is for the signs that z has: before they have settled it gains little.
+                if not np.array_equal(signs, np.sign(model.z)) or not model.jump(enough):
+                    break
+        return model.z, self.b + model.shift
 
     def write_back(self) -> None:
         """Make the point that of the state."""
         state = self.state
         state.w[self.which], state.b, state.margins = self.w, self.b, self.margins
+        state.primal = self.value
 
 
-def _jump(products: Matrix, gradient: Vector, z: Vector, thresholds: Vector) -> bool:
-    """Move those that are not 0 to the best point with their signs; what would change its sign becomes 0.
+class _ScaledColumns:
+    """The model by its columns, each with its values times the roots of the curvatures."""
 
-    Columns that nearly depend on each other would take sweeps without end. Where the model does not fall by
-    that, they move only until the first of them is 0. Whether there was a move.
-    """
-    some = np.flatnonzero(z)
-    if not len(some):
-        return False
-    before, change = z[some], np.zeros_like(z)
-    slope = gradient[some] + thresholds[some] * np.sign(before)
-    step = _solved(products[np.ix_(some, some)], -slope)
-    if not (np.isfinite(step).all() and core.dot(step, slope) < 0.0):
-        return False
-    crosses = (before + step) * before <= 0.0
-    moved = np.where(crosses, 0.0, before + step)
-    change[some] = moved - before
-    turned = products @ change
-    if not core.dot(slope + 0.5 * turned[some], change[some]) < 0.0:
-        shares = np.divide(-before, step, out=np.full(len(some), np.inf), where=crosses)
-        first = int(np.argmin(shares))
-        moved = before + min(1.0, shares[first]) * step
-        moved[first] = 0.0 if crosses[first] else moved[first]
-        change[some] = moved - before
-        turned = products @ change
-    gradient += turned
-    z[some] = moved
-    return True
+    def __init__(self, working: _Working, columns: core.Data, curvatures: Vector) -> None:
+        problem, size = working.problem, len(working.w)
+        self.budget, self.w, self.b = working.budget, working.w, working.b
+        self.roots = np.sqrt(curvatures)
+        self.columns = columns.take_scaled(np.arange(size), self.roots)
+        self.gradient, self.z = -working.pulls, working.w.copy()
+        self.squares, self.residuals = np.empty(size), np.zeros(problem.rows.count)
+        core.squared_norms(self.columns, self.squares, self.budget)
+        self.z[_flat(self.squares, self.gradient, 1.0)] = 0.0
+        self.mixed, self.curvature, self.slope = np.zeros(size), 0.0, 0.0
+        self.threshold = _threshold(problem)
+        self.shift, self.order = 0.0, np.arange(size)
+        """What b has moved by; and the columns in the order in which they are visited."""
+        if problem.intercept is not Intercept.NONE:
+            self.mixed = _products(self.columns, self.roots, self.budget)
+            self.curvature = float(curvatures.sum())
+            self.slope = -core.dot(working.multipliers, problem.y)
+
+    def slope_of_b(self) -> float:
+        """How the model rises with b, without its penalty."""
+        return self.slope + core.dot(self.mixed, self.z - self.w) + self.shift * self.curvature
+
+    def sweep(self, most: int, enough: float) -> float:
+        """So many sweeps or fewer; how far the last one over all columns has seen them from optimal."""
+        self._settle()
+        _, off, moved = core.descend_on_columns(
+            self.columns,
+            self.gradient + self.shift * self.mixed,
+            self.squares,
+            self.mixed,
+            self.z,
+            self.residuals,
+            self.order,
+            b=self.b + self.shift,
+            slope=self.slope_of_b(),
+            curvature=self.curvature,
+            threshold=self.threshold,
+            sweeps=most,
+            enough=enough,
+            budget=self.budget,
+        )
+        self.shift += moved
+        return off
+
+    def jump(self, enough: float) -> bool:
+        """Jump with all that are not 0, and b, in the direction that conjugate gradients find.
+
+        These are products with all columns, which threads share, and there are fewer of them than there
+        would be sweeps. Whether there was a move.
+        """
+        some = np.flatnonzero((self.z != 0.0) & (self.squares > 0.0))
+        b = self.b + self.shift
+        moves_b = self.curvature > 0.0 and (self.threshold == 0.0 or b != 0.0)
+        before, thresholds = self.z[some], np.ones(len(some))
+        gradient = (self.gradient + self.shift * self.mixed + self._back(self.residuals))[some]
+        diagonal = self.squares[some]
+        if moves_b:
+            before, thresholds = np.append(before, b), np.append(thresholds, self.threshold)
+            gradient, diagonal = np.append(gradient, self.slope_of_b()), np.append(diagonal, self.curvature)
+        if not len(before):
+            return False
+
+        def effect_of(change: Vector) -> tuple[Vector, float]:
+            spread, image = np.zeros_like(self.z), np.empty_like(self.roots)
+            spread[some] = change[: len(some)]
+            core.combine(self.columns, spread, image, self.budget)
+            if moves_b:
+                image += change[-1] * self.roots
+            return image, core.dot(image, image)
+
+        slopes = gradient + thresholds * np.sign(before)
+        step, left = np.zeros_like(before), -slopes
+        direction, last = np.zeros_like(before), np.inf
+        for _ in range(_GRADIENTS):
+            if self.budget.spent or float(np.abs(left).max()) <= _GAIN * enough:
+                break
+            scaled = left / diagonal
+            size = core.dot(left, scaled)
+            direction = scaled + (size / last) * direction
+            image, curvature = effect_of(direction)
+            if not curvature > 0.0:
+                break
+            last, share = size, size / curvature
+            step += share * direction
+            turned = self._back(image)[some]
+            left -= share * (np.append(turned, core.dot(self.roots, image)) if moves_b else turned)
+        moved = best_move(before, step, thresholds, gradient, effect_of)
+        if moved is None:
+            return False
+        point, effect = moved
+        self.z[some] = point[: len(some)]
+        self.residuals += effect
+        if moves_b:
+            self.shift += float(point[-1]) - b
+            self.residuals -= (float(point[-1]) - b) * self.roots
+        return True
+
+    def _settle(self) -> None:
+        """The best b for z, which it stays while columns move."""
+        if not self.curvature > 0.0:
+            return
+        b = self.b + self.shift
+        goal = self.curvature * b - self.slope_of_b()
+        held = np.clip(goal, -self.threshold, self.threshold)
+        self.shift += (goal - held) / self.curvature - b
+
+    def _back(self, image: Vector) -> Vector:
+        return _products(self.columns, image, self.budget)
 
 
-def _solved(matrix: Matrix, right: Vector) -> Vector:
-    """The solution of a symmetric system, which a little on its diagonal makes definite beyond rounding."""
-    diagonal = np.diag_indices_from(matrix)
-    matrix[diagonal] += _RIDGE * (matrix[diagonal] + matrix[diagonal].max())
-    try:
-        factor = cho_factor(matrix, check_finite=False)
-    except LinAlgError:
-        return np.full_like(right, np.nan)
-    return np.asarray(cho_solve(factor, right, check_finite=False), np.float64)
+def _flat(curvatures: Vector, gradient: Vector, thresholds: Vector | float) -> NDArray[np.bool_]:
+    """Columns whose rows have no curvature, and which pull less than they cost: the model has them at 0."""
+    return np.asarray((curvatures == 0.0) & (np.abs(gradient) < thresholds), np.bool_)
 
 
 def _fell(before: tuple[float, float], after: tuple[float, float]) -> bool:

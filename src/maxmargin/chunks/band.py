@@ -30,7 +30,7 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.method import Method, Point, Setting
-from maxmargin.chunks.statement import ONE_THREAD, Stated
+from maxmargin.chunks.statement import Stated, margins_at
 from maxmargin.chunks.sums import DualSums, losses_of, sides_of
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
@@ -52,6 +52,8 @@ _HARDER = 30.0
 """The factor by which rho grows after a pass in which no point was better."""
 _WIDER = 4
 """How many times more rows the band may have after a pass that was not the last."""
+_SINGLE = 1e-5
+"""The tol from which means may have the precision of the rows: single precision is much finer still."""
 _TRIFLE = 1e-9
 """The share of a label's costs that is rounding, not rows."""
 _REPLACED = 0.5
@@ -74,17 +76,23 @@ class BandAsk:
 
     def share(self, problem: Problem, chunk: Chunk) -> BandShare:
         """The share of a chunk."""
-        losses, slopes = [], []
-        for k, (w, b) in enumerate(self.points):
-            margins = problem.margins_of(problem.rows.scores(w, ONE_THREAD), b)
-            losses.append(losses_of(problem, w, b, margins))
-            if k == 0:
-                kept = np.flatnonzero((np.abs(margins - 1.0) <= self.width) & (problem.costs > 0.0))
-                band = Band(chunk.X[kept], problem.y[kept], problem.costs[kept], margins[kept])
-                folds = Folds.of(self.edges, problem, margins, self.width)
-                slopes.append(_with_band(folds.slope, problem, kept[band.margins < 1.0]))
-            else:
-                slopes.append(_slope(problem, margins))
+        all_margins = margins_at(problem, self.points)
+        losses = [
+            losses_of(problem, w, b, margins)
+            for (w, b), margins in zip(self.points, all_margins, strict=True)
+        ]
+        margins = all_margins[0]
+        kept = np.flatnonzero((np.abs(margins - 1.0) <= self.width) & (problem.costs > 0.0))
+        band = Band(chunk.X[kept], problem.y[kept], problem.costs[kept], margins[kept])
+        folds = Folds.of(self.edges, problem, margins, self.width)
+        slope = folds.slope
+        _add_rows(slope, problem, kept[band.margins < 1.0], problem.costs)
+        slopes = [slope]
+        for others in all_margins[1:]:
+            # Of a point nearby: few rows have a loss at one of the two only.
+            change = (others < 1.0).astype(np.float64) - (margins < 1.0)
+            slopes.append(slope.copy())
+            _add_rows(slopes[-1], problem, np.flatnonzero(change), change * problem.costs)
         return BandShare(np.array(losses), np.array(slopes), [band], folds, self.most, self.width)
 
 
@@ -286,7 +294,7 @@ class BandMethod(Method):
         """Solve the lower model: its dual value is a lower bound; its best point."""
         used = folds.costs > 0.0
         means = folds.vectors[used] / folds.costs[used, np.newaxis]
-        X = stacked([band.X, _like(means, band.X)])
+        X = stacked([band.X, self._like(means, band.X)])
         y = np.concatenate([band.y, folds.labels[used]])
         costs = np.concatenate([band.costs, folds.costs[used]])
         if not ((y > 0.0).any() and (y < 0.0).any()):
@@ -297,6 +305,15 @@ class BandMethod(Method):
         shares = np.minimum(alpha[count:] / folds.costs[used], 1.0)
         self.take_dual(_dual_of(band, np.minimum(alpha[:count], band.costs), folds, used, shares))
         return point
+
+    def _like(self, means: NDArray[np.float64], X: Any) -> Any:
+        """Means as a matrix of the kind of the rows, so that these need not be copied into a larger one.
+
+        Proofs take the means from their sums. Rounded, they are other rows of the problem that suggests
+        the multipliers, whose best ones are as good but for that rounding.
+        """
+        values = means.astype(X.dtype) if self.setting.tol >= _SINGLE else means
+        return sparse.csr_matrix(values) if sparse.issparse(X) else values
 
     def _nearby(self, band: Band) -> tuple[Rows, Vector, Vector]:
         """The band, the sample around it, and means for the difference: rows, labels and costs."""
@@ -322,7 +339,7 @@ class BandMethod(Method):
                 means.append((vector - X[near].T @ costs[near]) / left)
                 mean_labels.append(label)
                 mean_costs.append(left)
-        matrix = _like(np.array(means).reshape(-1, columns), band.X)
+        matrix = self._like(np.array(means).reshape(-1, columns), band.X)
         X = stacked([band.X, X[taken], matrix])
         labels = np.concatenate([band.y, y[taken], mean_labels])
         all_costs = np.concatenate([band.costs, costs[taken], mean_costs])
@@ -351,20 +368,12 @@ class BandMethod(Method):
         return c + model.w, float(model.b)
 
 
-def _with_band(slope: Slopes, problem: Problem, lacking: Indices) -> Slopes:
-    """The slope of the folds, and the rows of the band that have a loss."""
+def _add_rows(slope: Slopes, problem: Problem, which: Indices, weights: Vector) -> None:
+    """Add some rows, each with its weight, to the sums of their labels."""
     for side, sum_ in enumerate(slope):
-        ours = lacking[sides_of(problem.y[lacking]) == side]
-        core.add_rows(problem.rows.compiled, ours, problem.costs[ours], sum_[:-1])
-        sum_[-1] += float(problem.costs[ours].sum())
-    return slope
-
-
-def _slope(problem: Problem, margins: Vector) -> Slopes:
-    """The sums over a chunk's rows with a loss."""
-    costs, sides = np.where(margins < 1.0, problem.costs, 0.0), sides_of(problem.y)
-    vectors = problem.rows.combine_groups(costs, sides, 2, ONE_THREAD)
-    return np.column_stack([vectors, np.bincount(sides, costs, minlength=2)])
+        ours = which[sides_of(problem.y[which]) == side]
+        core.add_rows(problem.rows.compiled, ours, weights[ours], sum_[:-1])
+        sum_[-1] += float(weights[ours].sum())
 
 
 def _dual_of(band: Band, alpha: Vector, folds: Folds, used: NDArray[np.bool_], shares: Vector) -> DualSums:
@@ -396,10 +405,6 @@ def _quantiles(values: Vector, weights: Vector, levels: Any) -> Vector:
     sums = np.cumsum(weights[order])
     places = np.searchsorted(sums, np.asarray(levels) * sums[-1])
     return np.asarray(values[order][np.minimum(places, len(values) - 1)])
-
-
-def _like(matrix: NDArray[np.float64], X: Any) -> Any:
-    return sparse.csr_matrix(matrix) if sparse.issparse(X) else matrix
 
 
 def stacked(matrices: list[Any]) -> Any:

@@ -101,12 +101,14 @@ print(model.status_.name, model.certificate_.rows_read)
 
 @needs_proc
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_a_fit_ends_where_the_system_gives_no_more_than_its_memory(tmp_path, loss):
-    pack(lambda: drawn(100, columns=20), tmp_path / "rows.mmd")  # 80 MB of values
-    pack(lambda: drawn(10, columns=20), tmp_path / "rows.mmd.small")
-    command = [sys.executable, "-c", LIMITED, str(tmp_path / "rows.mmd"), loss, "32000000"]
+@pytest.mark.parametrize(("rows", "columns", "memory"), [(5000, 20, 32_000_000), (20_000, 2, 16_000_000)])
+def test_a_fit_ends_where_the_system_gives_no_more_than_its_memory(tmp_path, loss, rows, columns, memory):
+    # 80 MB of values; and 32 MB of rows so short that what is held beside their values is more.
+    pack(lambda: drawn(100, rows, columns), tmp_path / "rows.mmd")
+    pack(lambda: drawn(10, rows, columns), tmp_path / "rows.mmd.small")
+    command = [sys.executable, "-c", LIMITED, str(tmp_path / "rows.mmd"), loss, str(memory)]
     ran = subprocess.run(command, capture_output=True, text=True)
-    assert ran.stdout == "CERTIFIED 500000\n", ran.stderr
+    assert ran.stdout == f"CERTIFIED {100 * rows}\n", ran.stderr
 
 
 OF_MANY_COLUMNS = """

@@ -19,7 +19,7 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from maxmargin import core
-from maxmargin.chunks.chunk import Chunk
+from maxmargin.chunks.chunk import BYTES_BESIDE, Chunk
 from maxmargin.chunks.held_out import Folding
 from maxmargin.chunks.passes import Passes
 from maxmargin.chunks.statement import ONE_THREAD
@@ -144,7 +144,7 @@ def survey(
         sums = np.bincount(places, weight, size).astype(np.float64)
         facts.fold_weights = sums.reshape(len(labels), folding.count)
         facts.fold_rows = np.bincount(folds, minlength=folding.count).astype(np.int64)
-    most = max(1, int(sample_bytes * chunk.count / nbytes)) if nbytes else chunk.count
+    most = _most(sample_bytes, nbytes / chunk.count)
     share = min(1.0, _enough(most, nbytes / chunk.count, rows, chunk.columns) / rows) if rows else 0.25
     taken, chance = _drawn(chunk, seen, share, seed)
     taken_weight = np.ones(len(taken)) if weight is None else weight[taken]
@@ -167,8 +167,8 @@ def survey_of(
             whole = facts if whole is None else _both(whole, facts)
             held.append(sample if share == 1.0 else sample.thinned(share, seed + number))
             count += held[-1].count
-            most = int(sample_bytes * whole.rows / max(1, whole.nbytes))
-            most = _enough(most, whole.nbytes / whole.rows, whole.rows, whole.columns)
+            row_bytes = whole.nbytes / whole.rows
+            most = _enough(_most(sample_bytes, row_bytes), row_bytes, whole.rows, whole.columns)
             while count > 1.2 * most + 64:
                 held, share = [_one(held).thinned(0.5, seed + number)], 0.5 * share
                 count = held[0].count
@@ -180,6 +180,11 @@ def survey_of(
             f"greater than one; got {len(whole.labels)} class. Give y at least two different labels."
         )
     return whole, _one(held)
+
+
+def _most(sample_bytes: int, row_bytes: float) -> int:
+    """The rows of a sample of so many bytes."""
+    return max(1, int(sample_bytes / (BYTES_BESIDE + row_bytes)))
 
 
 def _enough(most: int, row_bytes: float, rows: int, columns: int) -> int:

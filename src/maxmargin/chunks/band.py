@@ -35,6 +35,7 @@ from maxmargin.chunks.sums import DualSums, losses_of, sides_of
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
 from maxmargin.problem.rows import UNIT, Rows
+from maxmargin.proof.solution import Solution
 from maxmargin.solving.loop import solve
 from maxmargin.types import Indices, Vector
 
@@ -284,8 +285,7 @@ class BandMethod(Method):
             return
         self.most = min(self.setting.band_rows, _WIDER * self.most)
         self.pulls = tuple(self.pull * factor for factor in _PULLS)
-        nearby = self._nearby(band)
-        self.points = tuple(self._pulled(*nearby, pull) for pull in self.pulls)
+        self.points = self._pulled(*self._nearby(band))
         if lower is not None:
             self.points = (*self.points, lower)
         self._sort_by(self.points[0])
@@ -300,7 +300,8 @@ class BandMethod(Method):
         if not ((y > 0.0).any() and (y < 0.0).any()):
             return None
         rows = Rows(X, check_finite=False, keep_zeros=True)
-        point, alpha = self.solved(rows, y, costs, 0.1 * self.setting.tol)
+        start = Solution(w=self.base[0], b=self.base[1])
+        point, alpha = self.solved(rows, y, costs, 0.1 * self.setting.tol, start)
         count = len(band.y)
         shares = np.minimum(alpha[count:] / folds.costs[used], 1.0)
         self.take_dual(_dual_of(band, np.minimum(alpha[:count], band.costs), folds, used, shares))
@@ -345,27 +346,35 @@ class BandMethod(Method):
         all_costs = np.concatenate([band.costs, costs[taken], mean_costs])
         return Rows(X, check_finite=False, keep_zeros=True), labels, all_costs
 
-    def _pulled(self, rows: Rows, y: Vector, costs: Vector, pull: float) -> Point:
-        """The best point of some rows where ``pull / 2 |w - w0|^2`` is added, w0 that of the base.
+    def _pulled(self, rows: Rows, y: Vector, costs: Vector) -> tuple[Point, ...]:
+        """The best points of some rows where ``pull / 2 |w - w0|^2`` is added, w0 that of the base.
 
         That is the problem of v = w - c with c = pull / (1 + pull) w0, whose rows have the targets
-        1 - y_i <c, x_i> and costs 1 / (1 + pull) times as large.
+        1 - y_i <c, x_i> and costs 1 / (1 + pull) times as large. Each begins with the multipliers of the
+        one before, as shares of their costs.
         """
         if not ((y > 0.0).any() and (y < 0.0).any()):
-            return self.base
-        share = 1.0 / (1.0 + pull)
-        c = (pull * share) * self.base[0]
-        problem = Problem.of(
-            rows,
-            y,
-            loss="hinge",
-            intercept=self.stated.intercept,
-            weights=share * costs,
-            intercept_scaling=self.stated.intercept_scaling / math.sqrt(share),
-            targets=1.0 - y * rows.scores(c),
-        )
-        model = solve(problem, tol=0.1 * self.setting.tol, threads=self.setting.threads)
-        return c + model.w, float(model.b)
+            return (self.base,)
+        points: list[Point] = []
+        start, shares = None, np.empty(0)
+        for pull in self.pulls:
+            share = 1.0 / (1.0 + pull)
+            c = (pull * share) * self.base[0]
+            problem = Problem.of(
+                rows,
+                y,
+                loss="hinge",
+                intercept=self.stated.intercept,
+                weights=share * costs,
+                intercept_scaling=self.stated.intercept_scaling / math.sqrt(share),
+                targets=1.0 - y * rows.scores(c),
+            )
+            if len(shares):
+                start = Solution(alpha=np.minimum(share * shares, problem.costs), b=points[-1][1])
+            model = solve(problem, tol=0.1 * self.setting.tol, start=start, threads=self.setting.threads)
+            points.append((c + model.w, float(model.b)))
+            shares = model.alpha / share
+        return tuple(points)
 
 
 def _add_rows(slope: Slopes, problem: Problem, which: Indices, weights: Vector) -> None:

@@ -280,7 +280,7 @@ def test_the_hessian_of_all_rows_is_summed_up_where_that_of_the_sample_will_not_
     generator = np.random.default_rng(5)
     X = generator.normal(size=(40_000, 6)) * np.exp(generator.normal(size=6))
     y = X @ generator.normal(size=6) + generator.standard_t(3, size=40_000) > 0.4
-    asked, model = hessians_asked_for(monkeypatch, X, y, loss, memory=10**7)
+    asked, model = hessians_asked_for(monkeypatch, X, y, loss, memory=3 * 10**7)
     assert not any(asked)
     few, other = hessians_asked_for(monkeypatch, X, y, loss, memory=10**5)
     assert all(few)
@@ -291,7 +291,7 @@ def test_the_hessian_of_all_rows_is_summed_up_where_that_of_the_sample_will_not_
         sampled = Newton._sample_hessian
         with monkeypatch.context() as patched:
             patched.setattr(Newton, "_sample_hessian", lambda self, at, f=wrong, g=sampled: f * g(self, at))
-            found, _ = hessians_asked_for(patched, X, y, loss, memory=10**7)
+            found, _ = hessians_asked_for(patched, X, y, loss, memory=3 * 10**7)
         assert not found[0]
         assert any(found)
         assert len(found) <= len(asked) + 4

@@ -35,8 +35,8 @@ from maxmargin.types import Vector
 
 _SHORTER = (0.5, 0.2)
 """The parts of a step at which P is looked at in the pass that takes all of it."""
-_ROWS_PER_COLUMN = 1000
-"""Rows of a sample for each column from which its Hessian will do: its steps are then off by three
+_ROWS_PER_COLUMN = 2000
+"""Rows of a sample for each column from which its Hessian will do: its steps are then off by two
 hundredths, and a pass leaves a thousandth of the gap."""
 _FEW_PER_COLUMN = 100
 """Rows of a sample for each column up to which its best point is so far off that the Hessian changes by a

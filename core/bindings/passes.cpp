@@ -143,6 +143,28 @@ void bind_rows(nb::module_& m) {
               [](const AnyData& data, const ConstVector& w, const Vector& out, const Budget& budget) {
                 scores(data.rows(), data.per_column(w).data(), data.per_row(out), budget);
               });
+  define_loop(m, "scores_at", {"data", "points", "out", "squared_norms", "budget"},
+              [](const AnyData& data, const ConstTable& points, const Table& out, const Vector& norms,
+                 const Budget& budget) {
+                require(static_cast<Integer>(points.shape(1)) == data.columns(),
+                        "a number for every column is needed");
+                require(
+                    out.shape(0) == points.shape(0) && static_cast<Integer>(out.shape(1)) == data.count(),
+                    "a place for every point and row is needed");
+                scores_at(data.rows(), span(points), out.data(), data.per_row(norms), budget);
+              });
+  define_loop(
+      m, "projected_lengths", {"data", "directions", "shifts", "out"},
+      [](const Data& data, const ConstTable& directions, const ConstVector& shifts, const Vector& out) {
+        const bool dense =
+            data.visit([]<class Rows>(const Rows& rows) { return kDense<Rows> && rows.shift == 0; });
+        require(dense, "dense rows are needed");
+        require(static_cast<Integer>(directions.shape(0)) == data.columns() &&
+                    static_cast<Integer>(directions.shape(1)) == kDirections,
+                "a number for every column and direction is needed");
+        projected_lengths(data.rows(), directions.data(), per_row(shifts, kDirections).data(),
+                          data.per_row(out));
+      });
   define_loop(
       m, "combine", {"data", "coefficients", "out", "budget"},
       [](const AnyData& data, const ConstVector& coefficients, const Vector& out, const Budget& budget) {

@@ -40,6 +40,23 @@ void combine(const AnyRows& rows, const double* coefficients, std::span<double> 
   rows.visit([&](const auto& kind) { combine(kind, coefficients, out, budget); });
 }
 
+void scores_at(const AnyRows& rows, std::span<const double> points, double* out, std::span<double> norms,
+               const Budget& budget) {
+  rows.visit([&](const auto& kind) { scores_at(kind, points, out, norms, budget); });
+}
+
+void projected_lengths(const AnyRows& rows, const double* directions, const double* shifts,
+                       std::span<double> out) {
+  rows.visit([&]<class Kind>(const Kind& kind) {
+    if constexpr (kDense<Kind>) {
+      using Value = std::remove_cvref_t<decltype(kind.values[0])>;
+      const std::vector<Value> own(directions, directions + kDirections * kind.columns);
+      const std::vector<Value> shift(shifts, shifts + kDirections);
+      projected_lengths(kind, own.data(), shift.data(), out.data());
+    }
+  });
+}
+
 void combine_groups(const AnyRows& rows, const double* coefficients, const Integer* groups,
                     std::span<double> out, const Budget& budget) {
   rows.visit([&](const auto& kind) { combine_groups(kind, coefficients, groups, out, budget); });

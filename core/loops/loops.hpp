@@ -26,6 +26,11 @@ double sum_of_products(std::span<const double> a, std::span<const double> b);
 // What the functions of the same names in core/passes and core/linear do, for the kind of rows that is
 // there.
 void scores(const AnyRows& rows, const double* w, std::span<double> out, const Budget& budget);
+void scores_at(const AnyRows& rows, std::span<const double> points, double* out, std::span<double> norms,
+               const Budget& budget);
+// Only of dense rows.
+void projected_lengths(const AnyRows& rows, const double* directions, const double* shifts,
+                       std::span<double> out);
 void combine(const AnyRows& rows, const double* coefficients, std::span<double> out, const Budget& budget);
 void combine_groups(const AnyRows& rows, const double* coefficients, const Integer* groups,
                     std::span<double> out, const Budget& budget);

@@ -11,6 +11,7 @@
 #include "data/rows.hpp"
 #include "machine/budget.hpp"
 #include "machine/threads.hpp"
+#include "passes/side_by_side.hpp"
 #include "passes/sums.hpp"
 
 namespace maxmargin {
@@ -57,12 +58,33 @@ void scores(const Rows& rows, const double* w, std::span<double> out, const Budg
   });
 }
 
+// Whether rows are read in whole registers.
+template <class Rows>
+bool fits_registers(const Rows& rows) {
+  return kDense<Rows> && rows.columns >= kLane;
+}
+
 // out_i = |x_i|^2
 template <class Rows>
 void squared_norms(const Rows& rows, std::span<double> out, const Budget& budget) {
   in_parallel(budget.threads_for(rows.stored()), rows.count, [&](Integer, Integer i, Integer last) {
     for (; i < last; ++i) out[i] = rows[i].squared_norm();
   });
+}
+
+// out_ki = <w_k, x_i> for some w_k, which `points` has one after the other, and |x_i|^2: where rows are
+// dense, one visit of each row for several points.
+template <class Rows>
+void scores_at(const Rows& rows, std::span<const double> points, double* out, std::span<double> norms,
+               const Budget& budget) {
+  if constexpr (kDense<Rows>) {
+    if (fits_registers(rows)) return scores_in_registers(rows, points, out, norms.data());
+  }
+  squared_norms(rows, norms, budget);
+  for (std::size_t first = 0; first < points.size(); first += static_cast<std::size_t>(rows.columns)) {
+    scores(rows, &points[first], std::span(out, norms.size()), budget);
+    out += norms.size();
+  }
 }
 
 // Runs work(first, last, target) on shares of the rows, each thread with its own target of d zeros,
@@ -104,6 +126,12 @@ void combine_groups(const Rows& rows, const double* coefficients, const Integer*
                     std::span<double> out, const Budget& budget) {
   accumulate(rows, out, budget, [&](Integer, Integer i, Integer last, double* target) {
     const View<Rows> view = rows;
+    if constexpr (kDense<Rows>) {
+      if (fits_registers(rows)) {
+        const Integer count = static_cast<Integer>(out.size()) / view.columns;
+        return add_groups_in_registers(view, i, last, coefficients, groups, count, target);
+      }
+    }
     for (; i < last; ++i) {
       if (coefficients[i] != 0) view[i].add_to(target + groups[i] * view.columns, coefficients[i]);
     }
@@ -112,7 +140,7 @@ void combine_groups(const Rows& rows, const double* coefficients, const Integer*
 
 // Sums over rows whose margins are farther from 1 than a width, by label and by the number of edges below
 // the margin; those of label 1 come first. A row of `sums` has the costs, the costs times the lengths, and
-// the number of rows. All in one visit of each row, while its values are near.
+// the number of rows with a cost. All in one visit of each row, while its values are near.
 struct Folding {
   std::span<const double> edges;  // increasing
   double width;
@@ -120,19 +148,45 @@ struct Folding {
 };
 template <class Rows>
 void fold_rows(const Rows& rows, const Folding& by, double* vectors, double* sums) {
+  constexpr Integer kBlock = 512;  // rows whose places are found before they are visited
   const View<Rows> view = rows;
-  const Integer bins = static_cast<Integer>(by.edges.size()) + 1;
-  for (Integer i = 0; i < view.count; ++i) {
-    const double margin = by.margins[i], cost = by.costs[i];
-    if (cost == 0 || std::abs(margin - 1) <= by.width) continue;
-    // All edges are compared: a search among a few would wait for branches that nobody can foresee.
-    Integer place = by.labels[i] < 0 ? bins : 0;
-#pragma omp simd reduction(+ : place)
-    for (std::size_t k = 0; k < by.edges.size(); ++k) place += by.edges[k] < margin;
-    view[i].add_to(vectors + place * view.columns, cost);
-    sums[3 * place] += cost;
-    sums[3 * place + 1] += cost * by.lengths[i];
-    sums[3 * place + 2] += 1;
+  const Integer places = 2 * (static_cast<Integer>(by.edges.size()) + 1);
+  const bool registers = fits_registers(rows);
+  const InRegisters columns(view.columns);
+  // One place more, for the rows that are near the margin: they are visited, too, so that no branch has to
+  // be foreseen.
+  std::vector<double> own(registers ? static_cast<std::size_t>((places + 1) * columns.size()) : 0);
+  std::vector<double> facts(static_cast<std::size_t>(3 * (places + 1)));
+  std::array<std::int64_t, kBlock> at;
+  for (Integer first = 0; first < view.count; first += kBlock) {
+    const Integer some = std::min(kBlock, view.count - first);
+    fold_places(by.margins + first, by.labels + first, by.edges, by.width, some, at.data());
+    for (Integer i = 0; i < some; ++i) {
+      const double cost = by.costs[first + i];
+      double* const fact = &facts[3 * at[i]];
+      fact[0] += cost;
+      fact[1] += cost * by.lengths[first + i];
+      fact[2] += cost != 0;
+      if constexpr (kDense<Rows>) {
+        if (registers) {
+          double* const target = &own[at[i] * columns.size()];
+          const auto* const x = view[first + i].values;
+          for (Integer k = 0; k < columns.count; ++k) {
+            double* const to = target + k * kLane;
+            store(to, load(to) + cost * in_double(x + columns.begin(k)));
+          }
+          continue;
+        }
+      }
+      if (at[i] < places && cost != 0) view[first + i].add_to(vectors + at[i] * view.columns, cost);
+    }
+  }
+  for (Integer k = 0; k < 3 * places; ++k) sums[k] += facts[k];
+  if (!registers) return;
+  for (Integer place = 0; place < places; ++place) {
+    columns.for_each([&](Integer column, Integer lane) {
+      vectors[place * view.columns + column] += own[place * columns.size() + lane];
+    });
   }
 }
 

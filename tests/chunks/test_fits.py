@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from combinations import every_pair
 from maxmargin import Chunks, LinearSVC, Problem
 from maxmargin.chunks.fit import Wanted, fit_in_passes
+from maxmargin.chunks.newton import Newton
 from maxmargin.chunks.passes import LocalPasses
 from maxmargin.chunks.sums import DualSums
 from maxmargin.estimators.in_chunks import fit_passes
@@ -258,3 +259,48 @@ def test_chunks_without_a_row_near_the_margin_are_folded_whole():
     assert model.status_.certified
     value = LinearSVC(loss="hinge", tol=1e-5).fit(X, y).certificate_.primal
     assert model.certificate_.dual <= value <= model.certificate_.primal * (1 + 1e-4)
+
+
+def hessians_asked_for(monkeypatch, X, y, loss, **options):
+    """Whether each pass of a fit asked for the Hessian of all rows; the fit itself."""
+    asked, ask = [], Newton.ask
+
+    def seen(self):
+        asked.append(ask(self).with_hessian)
+        return ask(self)
+
+    monkeypatch.setattr(Newton, "ask", seen)
+    model = LinearSVC(loss=loss, tol=1e-4).fit(Chunks((X, y), rows=4000, **options))
+    assert model.status_.certified
+    return asked, model
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_the_hessian_of_all_rows_is_summed_up_where_that_of_the_sample_will_not_do(monkeypatch, loss):
+    generator = np.random.default_rng(5)
+    X = generator.normal(size=(40_000, 6)) * np.exp(generator.normal(size=6))
+    y = X @ generator.normal(size=6) + generator.standard_t(3, size=40_000) > 0.4
+    asked, model = hessians_asked_for(monkeypatch, X, y, loss, memory=3 * 10**7)
+    assert not any(asked)
+    few, other = hessians_asked_for(monkeypatch, X, y, loss, memory=10**5)
+    assert all(few)
+    assert len(few) <= len(asked)
+    assert other.certificate_.dual <= model.certificate_.primal * (1 + 1e-12)
+    # A sample that is wrong about the curvature costs a pass, not the proof.
+    for wrong in (20.0, 0.05):
+        sampled = Newton._sample_hessian
+        with monkeypatch.context() as patched:
+            patched.setattr(Newton, "_sample_hessian", lambda self, at, f=wrong, g=sampled: f * g(self, at))
+            found, _ = hessians_asked_for(patched, X, y, loss, memory=3 * 10**7)
+        assert not found[0]
+        assert any(found)
+        assert len(found) <= len(asked) + 4
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_the_first_unsound_row_is_named_whoever_finds_it(workers):
+    X, y, _ = data()
+    X[[350, 420, 999, 2500]] = np.nan
+    passes = LocalPasses(Chunks((X, y), rows=100), workers)
+    with pytest.raises(ValueError, match=r"row 350 "):
+        fit_in_passes(passes, Wanted(threads=1))

@@ -77,6 +77,40 @@ def test_a_fit_takes_no_more_than_its_memory(tmp_path, packed):
     assert 1024 * int(ran.stdout) <= 48_000_000
 
 
+LIMITED = """
+import resource, sys, warnings
+from pathlib import Path
+from maxmargin import Chunks, LinearSVC
+
+path, loss, memory = sys.argv[1], sys.argv[2], int(sys.argv[3])
+warnings.simplefilter("ignore")
+# BLAS takes room for each of its threads at the first call, and keeps it.
+LinearSVC(loss=loss, tol=1e-2, n_jobs=1).fit(Chunks(path + ".small", memory=memory))
+lines = Path("/proc/self/status").read_text().splitlines()
+held = 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmData")))
+resource.setrlimit(resource.RLIMIT_DATA, (held + memory, held + memory))
+try:
+    bytearray(4 * memory)
+    raise SystemExit("the limit is none")
+except MemoryError:
+    pass
+model = LinearSVC(loss=loss, tol=1e-3, n_jobs=1).fit(Chunks(path, memory=memory))
+print(model.status_.name, model.certificate_.rows_read)
+"""
+
+
+@needs_proc
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize(("rows", "columns", "memory"), [(5000, 20, 32_000_000), (20_000, 2, 16_000_000)])
+def test_a_fit_ends_where_the_system_gives_no_more_than_its_memory(tmp_path, loss, rows, columns, memory):
+    # 80 MB of values; and 32 MB of rows so short that what is held beside their values is more.
+    pack(lambda: drawn(100, rows, columns), tmp_path / "rows.mmd")
+    pack(lambda: drawn(10, rows, columns), tmp_path / "rows.mmd.small")
+    command = [sys.executable, "-c", LIMITED, str(tmp_path / "rows.mmd"), loss, str(memory)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.stdout == f"CERTIFIED {100 * rows}\n", ran.stderr
+
+
 OF_MANY_COLUMNS = """
 import sys, warnings
 from pathlib import Path

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from maxmargin.features import Distances, Nystroem, PolynomialSketch, RandomFourier
-from maxmargin.features.exact_kernel.error_estimate import draw_pairs
+from maxmargin.features.exact_kernel.error_estimate import _estimate, draw_pairs
 from maxmargin.kernels import Function, Gaussian, Linear, Precomputed
 
 
@@ -209,3 +209,12 @@ def test_the_standard_error_is_that_of_repeated_draws(X):
 def _samples(count, rows):
     random = np.random.default_rng(5)
     return [random.normal(size=(rows, 4)) for _ in range(count)]
+
+
+def test_the_error_of_a_map_has_a_deviation_where_the_kernel_is_nearly_nothing():
+    exact, errors = np.array([1e-150, 0.0, 1e-150]), np.array([1e-35, 2e-35, -1e-35])
+    with np.errstate(all="raise", under="ignore"):
+        found = _estimate(errors, exact)
+        plain = _estimate(1e35 * errors, 1e150 * exact)
+    assert found.relative == pytest.approx(1e115 * plain.relative)
+    assert found.standard_error == pytest.approx(1e115 * plain.standard_error)

@@ -52,14 +52,37 @@ def test_passes_do_not_depend_on_threads(threads, stored):
         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [1, 7, 8, 9, 16, 20, 33, 100])
+@pytest.mark.parametrize("count", [1, 8, 611])
+def test_dense_rows_in_registers_have_the_sums_of_plain_ones(columns, count, kind):
+    random = np.random.default_rng(columns)
+    matrix = random.normal(size=(count, columns)).astype(kind)
+    dense, plain = Rows(matrix), matrix.astype(np.float64)
+    alone = core.Budget(np.inf, 1)
+    for points in (0, 1, 3, 4, 6):
+        w = random.normal(size=(points, columns))
+        np.testing.assert_allclose(dense.scores_at(w), w @ plain.T, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(dense.squared_norms, (plain**2).sum(axis=1), rtol=1e-13)
+    coefficients, groups = random.normal(size=count), random.integers(0, 3, count)
+    expected = [coefficients[groups == g] @ plain[groups == g] for g in range(3)]
+    found = dense.combine_groups(coefficients, groups, 3, alone)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    units, shifts, out = random.normal(size=(columns, 16)), random.normal(size=16), np.empty(count)
+    core.projected_lengths(dense.stored_data, units, shifts, out)
+    lengths = ((plain @ units - shifts) ** 2).sum(axis=1)
+    np.testing.assert_allclose(out, lengths, rtol=1e-4 if kind == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("columns", [3, 8, 11])
 @pytest.mark.parametrize("stored", ["dense", "sparse"])
-def test_rows_far_from_the_margin_are_folded_into_the_bins_of_a_search(stored):
+def test_rows_far_from_the_margin_are_folded_into_the_bins_of_a_search(stored, columns):
     random, edges, width = np.random.default_rng(0), np.array([0.0, 1.0, 1.25]), 0.125
-    matrix = random.normal(size=(200, 3)).astype(np.float32)
+    matrix = random.normal(size=(200, columns)).astype(np.float32)
     rows = Rows(matrix if stored == "dense" else sparse.csr_matrix(matrix))
     margins = random.integers(-4, 16, 200) / 8.0  # some of them are edges, and some as far as the width
     y, costs = random.choice([-1.0, 1.0], 200), random.integers(0, 3, 200).astype(float)
-    vectors, sums = np.zeros((8, 3)), np.zeros((8, 3))
+    vectors, sums = np.zeros((8, columns)), np.zeros((8, 3))
     core.fold_rows(rows.compiled, y, costs, margins, rows.lengths, edges, width, vectors, sums)
     far = (np.abs(margins - 1.0) > width) & (costs > 0.0)
     places = np.searchsorted(edges, margins) + 4 * (y < 0.0)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
@@ -209,6 +210,18 @@ def test_inconsistent_arrays_are_refused():
             )
     with pytest.raises(ValueError, match="every column"):
         core.combine_groups(rows.compiled, np.ones(3), np.zeros(3, np.int64), np.zeros((2, 4)), budget)
+    for points, out, message in (
+        (np.zeros((1, 4)), np.zeros((1, 3)), "every column"),
+        (np.zeros((2, 3)), np.zeros((1, 3)), "every point and row"),
+        (np.zeros((1, 3)), np.zeros((1, 2)), "every point and row"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            core.scores_at(rows.compiled, points, out, np.zeros(3), budget)
+    with pytest.raises(ValueError, match="column and direction"):
+        core.projected_lengths(rows.stored_data, np.zeros((3, 4)), np.zeros(16), np.zeros(3))
+    few = Rows(sparse.csr_matrix(np.eye(3)))
+    with pytest.raises(ValueError, match="dense rows"):
+        core.projected_lengths(few.stored_data, np.zeros((3, 16)), np.zeros(16), np.zeros(3))
     options = dict(bias=0, bias_curvature=0, relaxation=1, above=1, below=-1, budget=budget)
     with pytest.raises(ValueError, match="out of range"):
         core.dual_coordinate_ascent(

@@ -30,11 +30,12 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.method import Method, Point, Setting
-from maxmargin.chunks.statement import ONE_THREAD, Stated
+from maxmargin.chunks.statement import Stated, margins_at
 from maxmargin.chunks.sums import DualSums, losses_of, sides_of
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
 from maxmargin.problem.rows import UNIT, Rows
+from maxmargin.proof.solution import Solution
 from maxmargin.solving.loop import solve
 from maxmargin.types import Indices, Vector
 
@@ -52,6 +53,8 @@ _HARDER = 30.0
 """The factor by which rho grows after a pass in which no point was better."""
 _WIDER = 4
 """How many times more rows the band may have after a pass that was not the last."""
+_SINGLE = 1e-5
+"""The tol from which means may have the precision of the rows: single precision is much finer still."""
 _TRIFLE = 1e-9
 """The share of a label's costs that is rounding, not rows."""
 _REPLACED = 0.5
@@ -74,17 +77,23 @@ class BandAsk:
 
     def share(self, problem: Problem, chunk: Chunk) -> BandShare:
         """The share of a chunk."""
-        losses, slopes = [], []
-        for k, (w, b) in enumerate(self.points):
-            margins = problem.margins_of(problem.rows.scores(w, ONE_THREAD), b)
-            losses.append(losses_of(problem, w, b, margins))
-            if k == 0:
-                kept = np.flatnonzero((np.abs(margins - 1.0) <= self.width) & (problem.costs > 0.0))
-                band = Band(chunk.X[kept], problem.y[kept], problem.costs[kept], margins[kept])
-                folds = Folds.of(self.edges, problem, margins, self.width)
-                slopes.append(_with_band(folds.slope, problem, kept[band.margins < 1.0]))
-            else:
-                slopes.append(_slope(problem, margins))
+        all_margins = margins_at(problem, self.points)
+        losses = [
+            losses_of(problem, w, b, margins)
+            for (w, b), margins in zip(self.points, all_margins, strict=True)
+        ]
+        margins = all_margins[0]
+        kept = np.flatnonzero((np.abs(margins - 1.0) <= self.width) & (problem.costs > 0.0))
+        band = Band(chunk.X[kept], problem.y[kept], problem.costs[kept], margins[kept])
+        folds = Folds.of(self.edges, problem, margins, self.width)
+        slope = folds.slope
+        _add_rows(slope, problem, kept[band.margins < 1.0], problem.costs)
+        slopes = [slope]
+        for others in all_margins[1:]:
+            # Of a point nearby: few rows have a loss at one of the two only.
+            change = (others < 1.0).astype(np.float64) - (margins < 1.0)
+            slopes.append(slope.copy())
+            _add_rows(slopes[-1], problem, np.flatnonzero(change), change * problem.costs)
         return BandShare(np.array(losses), np.array(slopes), [band], folds, self.most, self.width)
 
 
@@ -276,8 +285,7 @@ class BandMethod(Method):
             return
         self.most = min(self.setting.band_rows, _WIDER * self.most)
         self.pulls = tuple(self.pull * factor for factor in _PULLS)
-        nearby = self._nearby(band)
-        self.points = tuple(self._pulled(*nearby, pull) for pull in self.pulls)
+        self.points = self._pulled(*self._nearby(band))
         if lower is not None:
             self.points = (*self.points, lower)
         self._sort_by(self.points[0])
@@ -286,17 +294,27 @@ class BandMethod(Method):
         """Solve the lower model: its dual value is a lower bound; its best point."""
         used = folds.costs > 0.0
         means = folds.vectors[used] / folds.costs[used, np.newaxis]
-        X = stacked([band.X, _like(means, band.X)])
+        X = stacked([band.X, self._like(means, band.X)])
         y = np.concatenate([band.y, folds.labels[used]])
         costs = np.concatenate([band.costs, folds.costs[used]])
         if not ((y > 0.0).any() and (y < 0.0).any()):
             return None
         rows = Rows(X, check_finite=False, keep_zeros=True)
-        point, alpha = self.solved(rows, y, costs, 0.1 * self.setting.tol)
+        start = Solution(w=self.base[0], b=self.base[1])
+        point, alpha = self.solved(rows, y, costs, 0.1 * self.setting.tol, start)
         count = len(band.y)
         shares = np.minimum(alpha[count:] / folds.costs[used], 1.0)
         self.take_dual(_dual_of(band, np.minimum(alpha[:count], band.costs), folds, used, shares))
         return point
+
+    def _like(self, means: NDArray[np.float64], X: Any) -> Any:
+        """Means as a matrix of the kind of the rows, so that these need not be copied into a larger one.
+
+        Proofs take the means from their sums. Rounded, they are other rows of the problem that suggests
+        the multipliers, whose best ones are as good but for that rounding.
+        """
+        values = means.astype(X.dtype) if self.setting.tol >= _SINGLE else means
+        return sparse.csr_matrix(values) if sparse.issparse(X) else values
 
     def _nearby(self, band: Band) -> tuple[Rows, Vector, Vector]:
         """The band, the sample around it, and means for the difference: rows, labels and costs."""
@@ -322,49 +340,49 @@ class BandMethod(Method):
                 means.append((vector - X[near].T @ costs[near]) / left)
                 mean_labels.append(label)
                 mean_costs.append(left)
-        matrix = _like(np.array(means).reshape(-1, columns), band.X)
+        matrix = self._like(np.array(means).reshape(-1, columns), band.X)
         X = stacked([band.X, X[taken], matrix])
         labels = np.concatenate([band.y, y[taken], mean_labels])
         all_costs = np.concatenate([band.costs, costs[taken], mean_costs])
         return Rows(X, check_finite=False, keep_zeros=True), labels, all_costs
 
-    def _pulled(self, rows: Rows, y: Vector, costs: Vector, pull: float) -> Point:
-        """The best point of some rows where ``pull / 2 |w - w0|^2`` is added, w0 that of the base.
+    def _pulled(self, rows: Rows, y: Vector, costs: Vector) -> tuple[Point, ...]:
+        """The best points of some rows where ``pull / 2 |w - w0|^2`` is added, w0 that of the base.
 
         That is the problem of v = w - c with c = pull / (1 + pull) w0, whose rows have the targets
-        1 - y_i <c, x_i> and costs 1 / (1 + pull) times as large.
+        1 - y_i <c, x_i> and costs 1 / (1 + pull) times as large. Each begins with the multipliers of the
+        one before, as shares of their costs.
         """
         if not ((y > 0.0).any() and (y < 0.0).any()):
-            return self.base
-        share = 1.0 / (1.0 + pull)
-        c = (pull * share) * self.base[0]
-        problem = Problem.of(
-            rows,
-            y,
-            loss="hinge",
-            intercept=self.stated.intercept,
-            weights=share * costs,
-            intercept_scaling=self.stated.intercept_scaling / math.sqrt(share),
-            targets=1.0 - y * rows.scores(c),
-        )
-        model = solve(problem, tol=0.1 * self.setting.tol, threads=self.setting.threads)
-        return c + model.w, float(model.b)
+            return (self.base,)
+        points: list[Point] = []
+        start, shares = None, np.empty(0)
+        for pull in self.pulls:
+            share = 1.0 / (1.0 + pull)
+            c = (pull * share) * self.base[0]
+            problem = Problem.of(
+                rows,
+                y,
+                loss="hinge",
+                intercept=self.stated.intercept,
+                weights=share * costs,
+                intercept_scaling=self.stated.intercept_scaling / math.sqrt(share),
+                targets=1.0 - y * rows.scores(c),
+            )
+            if len(shares):
+                start = Solution(alpha=np.minimum(share * shares, problem.costs), b=points[-1][1])
+            model = solve(problem, tol=0.1 * self.setting.tol, start=start, threads=self.setting.threads)
+            points.append((c + model.w, float(model.b)))
+            shares = model.alpha / share
+        return tuple(points)
 
 
-def _with_band(slope: Slopes, problem: Problem, lacking: Indices) -> Slopes:
-    """The slope of the folds, and the rows of the band that have a loss."""
+def _add_rows(slope: Slopes, problem: Problem, which: Indices, weights: Vector) -> None:
+    """Add some rows, each with its weight, to the sums of their labels."""
     for side, sum_ in enumerate(slope):
-        ours = lacking[sides_of(problem.y[lacking]) == side]
-        core.add_rows(problem.rows.compiled, ours, problem.costs[ours], sum_[:-1])
-        sum_[-1] += float(problem.costs[ours].sum())
-    return slope
-
-
-def _slope(problem: Problem, margins: Vector) -> Slopes:
-    """The sums over a chunk's rows with a loss."""
-    costs, sides = np.where(margins < 1.0, problem.costs, 0.0), sides_of(problem.y)
-    vectors = problem.rows.combine_groups(costs, sides, 2, ONE_THREAD)
-    return np.column_stack([vectors, np.bincount(sides, costs, minlength=2)])
+        ours = which[sides_of(problem.y[which]) == side]
+        core.add_rows(problem.rows.compiled, ours, weights[ours], sum_[:-1])
+        sum_[-1] += float(weights[ours].sum())
 
 
 def _dual_of(band: Band, alpha: Vector, folds: Folds, used: NDArray[np.bool_], shares: Vector) -> DualSums:
@@ -396,10 +414,6 @@ def _quantiles(values: Vector, weights: Vector, levels: Any) -> Vector:
     sums = np.cumsum(weights[order])
     places = np.searchsorted(sums, np.asarray(levels) * sums[-1])
     return np.asarray(values[order][np.minimum(places, len(values) - 1)])
-
-
-def _like(matrix: NDArray[np.float64], X: Any) -> Any:
-    return sparse.csr_matrix(matrix) if sparse.issparse(X) else matrix
 
 
 def stacked(matrices: list[Any]) -> Any:

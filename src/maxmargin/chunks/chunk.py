@@ -12,6 +12,10 @@ from scipy import sparse
 
 from maxmargin.types import Indices, Vector
 
+BYTES_BESIDE = 48
+"""Bytes that are held of a row besides its values, about: label, cost, margin, score, length, multiplier.
+Of short rows they are most of what is held."""
+
 
 @dataclass(frozen=True, eq=False)
 class Chunk:

@@ -9,6 +9,7 @@ from typing import Any
 
 from scipy import sparse
 
+from maxmargin.chunks.chunk import BYTES_BESIDE
 from maxmargin.files.data.packed import Packed
 from maxmargin.files.data.reading import DataError, about, file_format, open_file, stream
 from maxmargin.files.data.several import data_files, state_of
@@ -74,11 +75,11 @@ class FileParts:
         self._verified = True
 
     def _rows_of_a_part(self, packed: Packed) -> int:
-        """The most rows whose values take no more than ``most_bytes``."""
+        """The most rows that take no more than ``most_bytes``."""
         largest = max(rows for _, rows in packed.places)
         if self.most_bytes is None:
             return largest
-        parts = -(-packed.size * largest // (packed.rows * self.most_bytes))
+        parts = -(-(packed.size + BYTES_BESIDE * packed.rows) * largest // (packed.rows * self.most_bytes))
         return max(1, -(-largest // max(1, parts)))
 
     def _read(self) -> Iterator[Any]:

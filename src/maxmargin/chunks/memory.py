@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from maxmargin.chunks.chunk import BYTES_BESIDE
 from maxmargin.chunks.survey import Facts
 from maxmargin.solvers.sizes import CHUNK_COLUMNS
 from maxmargin.tools.words import amount
 
-_OF_SAMPLE, _OF_BAND = 1 / 16, 1 / 8
-"""The shares of the memory that the values of the sampled rows, and those of the band, may take. Both are
+_OF_SAMPLE, _OF_BAND = 1 / 10, 1 / 5
+"""The shares of the memory that the sampled rows, and those of the band, may take. Both are
 copied into one problem, twice, while the next pass has not begun."""
 _USUAL = 1 << 30
 """Bytes where the system does not tell what is free."""
@@ -19,8 +20,6 @@ _LARGEST_SAMPLE = 1 << 26
 """Bytes of a sample, at most: to solve its problem should take less than a pass."""
 _MOST_BAND = 0.25
 """The share of all rows in the band, at most: more of them make passes no fewer."""
-_BYTES_OF_SAMPLED = 48
-"""What a problem holds of each row of the sample besides its values: label, cost, margin, and lengths."""
 _LEAST_BAND = 0.01
 """The share of all rows in the band of one of many problems, at least: with a third of that some did not
 reach 1e-3, although fewer groups of problems would make fewer passes."""
@@ -69,7 +68,7 @@ class Memory:
 
     @property
     def sample_bytes(self) -> int:
-        """Bytes of the sample's values."""
+        """Bytes of the sample."""
         return min(_LARGEST_SAMPLE, int(_OF_SAMPLE * self.limit))
 
     def together(self, facts: Facts, sampled: int, loss: str, problems: int) -> int:
@@ -79,7 +78,7 @@ class Memory:
         TooLittleMemory where there is no room for one.
         """
         answers = _ANSWER * 8 * facts.columns * problems
-        row, most = facts.nbytes / facts.rows, problems
+        row, most = BYTES_BESIDE + facts.nbytes / facts.rows, problems
         if facts.columns > CHUNK_COLUMNS:
             own = _BYTES_OF_MULTIPLIERS * facts.rows + _VECTORS * 8 * facts.columns
         elif loss == "hinge":
@@ -90,11 +89,11 @@ class Memory:
         if own + answers > max(_OF_PROBLEMS * self.limit, _TRIFLE):
             raise TooLittleMemory(self.limit, int((own + answers) / _OF_PROBLEMS) + 1, facts, problems)
         room = _OF_PROBLEMS * self.limit - answers
-        return max(1, min(most, int(room / (own + _BYTES_OF_SAMPLED * sampled))))
+        return max(1, min(most, int(room / (own + BYTES_BESIDE * sampled))))
 
     def band_rows(self, facts: Facts, problems: int) -> int:
         """Rows of the band, for each of so many problems."""
-        each = max(1.0, facts.nbytes / facts.rows)
+        each = BYTES_BESIDE + facts.nbytes / facts.rows
         room = int(_OF_BAND * self.limit / each / problems)
         return max(_LEAST_ROWS, min(room, int(_MOST_BAND * facts.rows)))
 

@@ -14,6 +14,7 @@ from maxmargin.chunks.statement import Stated
 from maxmargin.chunks.sums import DualSums, primal_bound, reach_of
 from maxmargin.chunks.survey import Facts, Sample
 from maxmargin.problem.rows import UNIT, Rows
+from maxmargin.proof.solution import Solution
 from maxmargin.solving.loop import solve
 from maxmargin.types import Vector
 
@@ -167,8 +168,10 @@ class Method(ABC):
         costs *= sample.weight * sample.stands_for
         return Rows(sample.X, check_finite=False), np.where(ours, 1.0, -1.0), costs
 
-    def solved(self, rows: Rows, y: Vector, costs: Vector, tol: float) -> tuple[Point, Vector]:
+    def solved(
+        self, rows: Rows, y: Vector, costs: Vector, tol: float, start: Solution | None = None
+    ) -> tuple[Point, Vector]:
         """The best point of a problem in memory, and its multipliers."""
         problem = self.stated.whole(rows, y, costs)
-        model = solve(problem, tol=tol, threads=self.setting.threads)
+        model = solve(problem, tol=tol, start=start, threads=self.setting.threads)
         return (np.array(model.w), float(model.b)), model.alpha

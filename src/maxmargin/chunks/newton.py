@@ -2,9 +2,14 @@
 """Newton's method in passes, for the squared hinge and the logistic loss.
 
     1  start from the best point of a sample
-    2  pass:  at (w, b) the gradient g, the Hessian H and the multipliers -C_i loss'(m_i); P there and at
-              points on the way to it                                             (certificate: P and D)
+    2  pass:  at (w, b) the gradient g and the multipliers -C_i loss'(m_i); P there and at points on the way
+              to it; the Hessian H where the sample's is not enough               (certificate: P and D)
     3  go to (w, b) - H^-1 g, or to the best of the points on the way if the step was too long; again from 2
+
+H is that of the sample where its rows are many beside the columns: its steps are then off by a few
+hundredths, and the gap falls by the square of that in every pass. Else, and wherever a pass gained less or
+a step was too long, the next pass sums up H over all rows, which serves as long as the gap falls fast. That
+is most of the work of a pass of dense rows, and of what travels on a cluster.
 
 The multipliers of the margins are feasible, and D of them is below P by ``1/2 |g|^2`` and what the balance
 takes: so the gap falls as fast as the gradient.
@@ -21,14 +26,23 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.method import Method, Point
-from maxmargin.chunks.statement import ONE_THREAD
+from maxmargin.chunks.statement import ONE_THREAD, margins_at
 from maxmargin.chunks.sums import DualSums, losses_of
 from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.rows import RowSpace
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Vector
 
 _SHORTER = (0.5, 0.2)
 """The parts of a step at which P is looked at in the pass that takes all of it."""
+_ROWS_PER_COLUMN = 2000
+"""Rows of a sample for each column from which its Hessian will do: its steps are then off by two
+hundredths, and a pass leaves a thousandth of the gap."""
+_FEW_PER_COLUMN = 100
+"""Rows of a sample for each column up to which its best point is so far off that the Hessian changes by a
+tenth on the way from it: every pass then sums up a new one."""
+_SLOW = 0.03
+"""The share of the squared gradient that a step may leave, for the same Hessian to be used once more."""
 _NOTHING = 1e-13
 """The share of the largest entry that is added to the diagonal of H where it cannot be factored."""
 
@@ -38,23 +52,16 @@ class NewtonAsk:
     """P at all points, and what a step from the first of them needs."""
 
     points: tuple[Point, ...]
+    with_hessian: bool
 
     def share(self, problem: Problem, chunk: Chunk) -> NewtonShare:
         """The share of a chunk."""
-        rows, losses = problem.rows, []
-        first: Vector | None = None
-        for w, b in self.points:
-            margins = problem.margins_of(rows.scores(w, ONE_THREAD), b)
-            losses.append(losses_of(problem, w, b, margins))
-            first = margins if first is None else first
-        assert first is not None
-        curvatures = problem.costs * _curvature(problem.loss.name, first)
-        by_bias = rows.combine(curvatures, ONE_THREAD)
-        hessian = np.empty((rows.columns + 1, rows.columns + 1))
-        hessian[:-1, :-1] = rows.gram(curvatures, ONE_THREAD)
-        hessian[-1, :-1] = hessian[:-1, -1] = by_bias
-        hessian[-1, -1] = curvatures.sum()
-        sums = DualSums.of(problem, problem.multipliers(first))
+        margins = margins_at(problem, self.points)
+        losses = [losses_of(problem, w, b, own) for (w, b), own in zip(self.points, margins, strict=True)]
+        sums = DualSums.of(problem, problem.multipliers(margins[0]))
+        hessian = None
+        if self.with_hessian:
+            hessian = _hessian(problem.rows, problem.costs, problem.loss.name, margins[0])
         return NewtonShare(np.array(losses), sums, hessian, 1)
 
 
@@ -64,15 +71,16 @@ class NewtonShare:
 
     losses: Vector
     dual: DualSums
-    hessian: NDArray[np.float64]
-    """The second derivatives of the losses by (w, b), at the first point."""
+    hessian: NDArray[np.float64] | None
+    """The second derivatives of the losses by (w, b), at the first point, where they were asked for."""
     chunks: int
 
     def plus(self, other: NewtonShare) -> NewtonShare:
         """The sum with that of the chunk after it."""
         self.losses = self.losses + other.losses
         self.dual = self.dual.plus(other.dual)
-        self.hessian += other.hessian
+        if self.hessian is not None and other.hessian is not None:
+            self.hessian += other.hessian
         self.chunks += other.chunks
         return self
 
@@ -88,16 +96,29 @@ class Newton(Method):
         """Start from what the sample suggests."""
         self.points: tuple[Point, ...] = (self.sample_point(),)
         self.before = math.inf
+        count = self.setting.sample.count
+        self.with_hessian = count < _ROWS_PER_COLUMN * self.setting.facts.columns
+        self.squared_slope = math.inf
+        """The squared length of the gradient, which a gap falls like."""
+        self.hessian = np.empty((0, 0))
+        """The last one of all rows."""
 
     def ask(self) -> NewtonAsk:
         """What the next pass has to find out."""
-        return NewtonAsk(self.points)
+        return NewtonAsk(self.points, self.with_hessian)
 
     def tell(self, total: NewtonShare) -> None:
         """Take the sums of a pass, and choose where to go."""
         values = self.take_primal(self.points, total.losses, total.chunks)
         self.take_dual(total.dual)
         best = int(np.argmin(values))
+        if total.hessian is not None:
+            self.hessian = total.hessian
+        few = self.setting.sample.count < _FEW_PER_COLUMN * self.setting.facts.columns
+        slope = self._gradient(self.points[0], total)
+        squared = float(slope @ slope)
+        self.with_hessian = few or best != 0 or squared > _SLOW * self.squared_slope
+        self.squared_slope = squared
         if best != 0 or not values[0] < self.before:
             # The step was too long: the next pass is for the best point seen.
             self.before = self.primal * (1.0 + 1e-12)
@@ -109,19 +130,42 @@ class Newton(Method):
     def _steps(self, at: Point, total: NewtonShare) -> tuple[Point, ...]:
         """The point that Newton's step leads to, and some on the way."""
         w, b = at
-        scaling = self.stated.intercept_scaling**-2
-        ridge = {Intercept.NONE: 0.0, Intercept.REGULARISED: scaling, Intercept.EXACT: 0.0}
-        own = ridge[self.stated.intercept]
-        gradient = np.append(w - total.dual.combined, own * b - total.dual.excess)
-        hessian = total.hessian
+        gradient = self._gradient(at, total)
+        hessian = self.hessian.copy() if len(self.hessian) else self._sample_hessian(at)
         hessian[np.diag_indices(len(w))] += 1.0
-        hessian[-1, -1] += own
+        hessian[-1, -1] += self._bias_ridge
         sought = len(w) if self.stated.intercept is Intercept.NONE else len(w) + 1
         step = np.zeros(len(w) + 1)
         with one_blas_thread():
             step[:sought] = _solved(hessian[:sought, :sought], gradient[:sought])
         parts = (1.0, *_SHORTER)
         return tuple((w - part * step[:-1], float(b - part * step[-1])) for part in parts)
+
+    @property
+    def _bias_ridge(self) -> float:
+        """What the regulariser adds to the second derivative by b."""
+        return self.stated.intercept_scaling**-2 if self.stated.intercept is Intercept.REGULARISED else 0.0
+
+    def _gradient(self, at: Point, total: NewtonShare) -> Vector:
+        """The gradient by (w, b) at the first point of a pass."""
+        w, b = at
+        return np.append(w - total.dual.combined, self._bias_ridge * b - total.dual.excess)
+
+    def _sample_hessian(self, at: Point) -> NDArray[np.float64]:
+        """What the sample suggests for that of all rows."""
+        w, b = at
+        rows, y, costs = self.sample_rows()
+        return _hessian(rows, costs, self.stated.loss, y * (rows.scores(w, ONE_THREAD) + b))
+
+
+def _hessian(rows: RowSpace, costs: Vector, loss: str, margins: Vector) -> NDArray[np.float64]:
+    """``sum_i C_i loss''(m_i) (x_i, 1) (x_i, 1)'``."""
+    curvatures = costs * _curvature(loss, margins)
+    hessian = np.empty((rows.columns + 1, rows.columns + 1))
+    hessian[:-1, :-1] = rows.gram(curvatures, ONE_THREAD)
+    hessian[-1, :-1] = hessian[:-1, -1] = rows.combine(curvatures, ONE_THREAD)
+    hessian[-1, -1] = curvatures.sum()
+    return hessian
 
 
 def _solved(matrix: NDArray[np.float64], vector: Vector) -> Vector:

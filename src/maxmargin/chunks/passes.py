@@ -44,7 +44,12 @@ class Passes(Protocol):
 
 
 class LocalPasses:
-    """Passes of this process: one thread reads ahead while others compute, each on a chunk of its own."""
+    """Passes of this process: the calling thread reads ahead and lends a hand, others compute.
+
+    With one worker, the calling thread only reads. With more, one of them is the calling thread: where the
+    others have enough to do, it takes a chunk itself. A thread more than there are cores would cost more
+    than it reads.
+    """
 
     def __init__(self, chunks: Chunks, workers: int | None = None) -> None:
         self.chunks, self.workers = chunks, workers or default_threads()
@@ -58,13 +63,18 @@ class LocalPasses:
         """
         waiting: deque[Future[T]] = deque()
         chunks = iter(self.chunks)
-        with ThreadPoolExecutor(self.workers) as pool, one_blas_thread():
+        others = max(1, self.workers - 1)
+        with ThreadPoolExecutor(others) as pool, one_blas_thread():
             try:
                 for number, chunk in enumerate(chunks):
                     own = () if each is None else (each[number],)
-                    waiting.append(pool.submit(task, chunk, *arguments, *own))
+                    busy = sum(not answer.done() for answer in waiting) > others
+                    if busy and self.workers > 1:
+                        waiting.append(_done(task, chunk, *arguments, *own))
+                    else:
+                        waiting.append(pool.submit(task, chunk, *arguments, *own))
                     del chunk
-                    while len(waiting) > self.workers:
+                    while len(waiting) > self.workers or (waiting and waiting[0].done()):
                         yield waiting.popleft().result()
                 while waiting:
                     yield waiting.popleft().result()
@@ -75,3 +85,13 @@ class LocalPasses:
     def rows(self) -> int | None:
         """The number of all rows, if the chunks know it."""
         return self.chunks.rows
+
+
+def _done(task: Callable[..., T], *arguments: Any) -> Future[T]:
+    """What a task answers, or raises, on this thread; it is raised when its turn comes."""
+    answer: Future[T] = Future()
+    try:
+        answer.set_result(task(*arguments))
+    except Exception as error:
+        answer.set_exception(error)
+    return answer

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.chunks.chunk import Chunk
+from maxmargin.chunks.chunk import BYTES_BESIDE, Chunk
 
 if TYPE_CHECKING:
     from maxmargin.chunks.checkpoint import Checkpoint
@@ -250,8 +250,10 @@ def _checked(part: Any, first: int) -> Part:
 
 def rows_for(row_bytes: float, memory: int | None) -> int:
     """How many rows of so many bytes make a chunk."""
-    wanted = CHUNK_BYTES if memory is None else min(CHUNK_BYTES, memory // _CHUNKS_IN_MEMORY)
-    return max(_LEAST_ROWS, int(wanted / max(1.0, row_bytes)))
+    most = CHUNK_BYTES / max(1.0, row_bytes)
+    if memory is not None:
+        most = min(most, memory / _CHUNKS_IN_MEMORY / (BYTES_BESIDE + row_bytes))
+    return max(_LEAST_ROWS, int(most))
 
 
 def _row_bytes(X: Any) -> float:

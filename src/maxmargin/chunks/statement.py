@@ -48,12 +48,13 @@ class Stated:
         ``folds`` has the fold of each row, where there are folds.
         """
         ours = codes == self.positive
-        costs = np.where(ours, self.C * self.factors[0], self.C * self.factors[1])
+        one, other = self.C * self.factors[0], self.C * self.factors[1]
+        costs = np.full(len(ours), one) if one == other else np.where(ours, one, other)
         if weight is not None:
             costs *= weight
         if folds is not None and self.folding is not None:
             costs[folds == self.held_out] = 0.0
-        return Problem(rows, np.where(ours, 1.0, -1.0), costs, LOSSES[self.loss], Intercept.EXACT)
+        return Problem(rows, 2.0 * ours - 1.0, costs, LOSSES[self.loss], Intercept.EXACT)
 
     def whole(self, rows: Rows, y: Vector, costs: Vector) -> Problem:
         """A problem of this form on other rows, which stand for all."""
@@ -75,6 +76,13 @@ class Stated:
             beta = b / self.intercept_scaling
             value += 0.5 * beta * beta
         return value * (1.0 + 8.0 * 2.0**-53)
+
+
+def margins_at(problem: Problem, points: Sequence[tuple[Vector, float]]) -> list[Vector]:
+    """The margins of the rows of a chunk at some (w, b), in one visit of the rows."""
+    assert isinstance(problem.rows, Rows)
+    scores = problem.rows.scores_at(np.stack([w for w, _ in points]))
+    return [problem.margins_of(own, b) for own, (_, b) in zip(scores, points, strict=True)]
 
 
 class Share(Protocol):

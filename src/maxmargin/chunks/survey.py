@@ -9,6 +9,7 @@ sum_k x_kj^2`` over the chunk.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
-from maxmargin.chunks.chunk import Chunk
+from maxmargin import core
+from maxmargin.chunks.chunk import BYTES_BESIDE, Chunk
 from maxmargin.chunks.held_out import Folding
 from maxmargin.chunks.passes import Passes
 from maxmargin.chunks.statement import ONE_THREAD
@@ -25,10 +27,13 @@ from maxmargin.problem.rows import Rows
 from maxmargin.tools.interrupts import let_through
 from maxmargin.types import Indices, Vector
 
-_ROWS_PER_COLUMN, _LEAST_ROWS = 8, 512
+_ROWS_PER_COLUMN, _LEAST_ROWS = 4, 512
 """Rows of a chunk from which the units of its leverages come."""
-_PROJECTIONS = 12
-"""Random projections for distances: their squares are then right within a factor of two, mostly."""
+_PROJECTIONS = 16
+"""Random projections for distances: their squares are then right within a factor of two, mostly. As many as
+fill the registers of the core."""
+_SMALL_SAMPLE = 1 << 23
+"""Bytes of a sample that costs next to nothing, so that none need be smaller: 8 MB."""
 _RIDGE = 1e-3
 """The share of the mean variance that every direction has at least, also one that is 0 in these rows."""
 
@@ -101,6 +106,7 @@ def survey(
 ) -> tuple[Facts, Sample]:
     """The task of the first pass; raises ValueError where a row is unsound, and names it."""
     seen = Rows(chunk.X, check_finite=False, keep_zeros=True, budget=ONE_THREAD)
+    seen.scores_at(np.empty((0, chunk.columns)))  # for the lengths
     if not np.isfinite(seen.largest_length):
         bad = int(np.flatnonzero(~np.isfinite(seen.squared_norms))[0])
         raise ValueError(
@@ -138,14 +144,11 @@ def survey(
         sums = np.bincount(places, weight, size).astype(np.float64)
         facts.fold_weights = sums.reshape(len(labels), folding.count)
         facts.fold_rows = np.bincount(folds, minlength=folding.count).astype(np.int64)
-    most = max(1, int(sample_bytes * chunk.count / nbytes)) if nbytes else chunk.count
-    share = min(1.0, most / rows) if rows else 0.25
-    drawn = _drawn(chunk, share, seed)
-    taken = np.flatnonzero(drawn > 0.0)
+    most = _most(sample_bytes, nbytes / chunk.count)
+    share = min(1.0, _enough(most, nbytes / chunk.count, rows, chunk.columns) / rows) if rows else 0.25
+    taken, chance = _drawn(chunk, seen, share, seed)
     taken_weight = np.ones(len(taken)) if weight is None else weight[taken]
-    return facts, Sample(
-        chunk.X[taken], chunk.y[taken], taken_weight, 1.0 / drawn[taken], chunk.first + taken
-    )
+    return facts, Sample(chunk.X[taken], chunk.y[taken], taken_weight, 1.0 / chance, chunk.first + taken)
 
 
 def survey_of(
@@ -164,7 +167,8 @@ def survey_of(
             whole = facts if whole is None else _both(whole, facts)
             held.append(sample if share == 1.0 else sample.thinned(share, seed + number))
             count += held[-1].count
-            most = int(sample_bytes * whole.rows / max(1, whole.nbytes))
+            row_bytes = whole.nbytes / whole.rows
+            most = _enough(_most(sample_bytes, row_bytes), row_bytes, whole.rows, whole.columns)
             while count > 1.2 * most + 64:
                 held, share = [_one(held).thinned(0.5, seed + number)], 0.5 * share
                 count = held[0].count
@@ -176,6 +180,22 @@ def survey_of(
             f"greater than one; got {len(whole.labels)} class. Give y at least two different labels."
         )
     return whole, _one(held)
+
+
+def _most(sample_bytes: int, row_bytes: float) -> int:
+    """The rows of a sample of so many bytes."""
+    return max(1, int(sample_bytes / (BYTES_BESIDE + row_bytes)))
+
+
+def _enough(most: int, row_bytes: float, rows: int, columns: int) -> int:
+    """The rows of a sample where there is room for ``most``: no more than are worth their problem.
+
+    A sample of m rows leaves 4 sqrt(d / m) n rows unsure (chunks/memory.py), each of which is solved for
+    about three times as often as a sampled one. Their sum is least for this m; more rows would have to be
+    solved for, and on a cluster to travel, for nothing.
+    """
+    best = int((6.0 * math.sqrt(columns) * rows) ** (2.0 / 3.0))
+    return min(most, max(best, int(_SMALL_SAMPLE / max(1.0, row_bytes))))
 
 
 def _labels(chunk: Chunk) -> tuple[NDArray[Any], Indices]:
@@ -196,28 +216,30 @@ def _labels(chunk: Chunk) -> tuple[NDArray[Any], Indices]:
     return labels, codes.astype(np.int64)
 
 
-def _drawn(chunk: Chunk, share: float, seed: int) -> Vector:
-    """The probability of each row that is drawn, and 0 for the others."""
+def _drawn(chunk: Chunk, rows: Rows, share: float, seed: int) -> tuple[Indices, Vector]:
+    """The rows that are drawn, and the probability of each of them."""
     if share >= 1.0:
-        return np.ones(chunk.count)
+        return np.arange(chunk.count), np.ones(chunk.count)
     if chunk.is_sparse:
         squares = chunk.X.multiply(chunk.X).tocsr()
         sums = np.asarray(squares.sum(axis=0)).ravel()
         leverage = squares @ np.divide(1.0, sums, out=np.zeros(len(sums)), where=sums > 0.0)
     else:
-        leverage = _leverage(chunk.X, np.random.default_rng([seed, chunk.first, 1]))
-    mean = float(leverage.mean()) or 1.0
-    chance = share * (0.5 + 0.5 * leverage / mean)
-    over = chance > 1.0
-    if over.any() and not over.all():  # what certain rows have too much, the others get
-        left = share * chunk.count - np.count_nonzero(over)
-        chance[~over] *= max(0.1, left / float(chance[~over].sum()))
-    chance = np.minimum(chance, 1.0)
-    random = np.random.default_rng([seed, chunk.first]).random(chunk.count)
-    return np.where(random < chance, chance, 0.0)
+        leverage = _leverage(chunk.X, rows, np.random.default_rng([seed, chunk.first, 1]))
+    chance = leverage.astype(np.float64, copy=False)
+    chance *= 0.5 * share / (float(chance.mean()) or 1.0)
+    chance += 0.5 * share
+    if float(chance.max()) > 1.0:  # what certain rows have too much, the others get
+        over = chance > 1.0
+        if not over.all():
+            left = share * chunk.count - np.count_nonzero(over)
+            chance[~over] *= max(0.1, left / float(chance[~over].sum()))
+        chance = np.minimum(chance, 1.0)
+    taken = np.flatnonzero(np.random.default_rng([seed, chunk.first]).random(chunk.count) < chance)
+    return taken, chance[taken]
 
 
-def _leverage(X: NDArray[Any], generator: np.random.Generator) -> Vector:
+def _leverage(X: NDArray[Any], rows: Rows, generator: np.random.Generator) -> Vector:
     """How far rows are from their mean, about, in units in which all directions are spread alike.
 
     The units come from some of the rows, and distances are those of a few random projections.
@@ -230,14 +252,12 @@ def _leverage(X: NDArray[Any], generator: np.random.Generator) -> Vector:
     gram = some.T @ some / len(some)
     gram[np.diag_indices(columns)] += _RIDGE * (float(np.trace(gram)) / columns or 1.0)
     directions = generator.normal(size=(columns, _PROJECTIONS))
-    units = solve_triangular(np.linalg.cholesky(gram), directions, lower=True, trans="T")
-    distances = X @ units.astype(X.dtype)
-    distances -= (mean @ units).astype(X.dtype)
-    with np.errstate(over="ignore"):
-        sums = np.einsum("ij,ij->i", distances, distances)
-    if not np.isfinite(sums.sum()):  # float32 has no room for the squares of rows that are far away
-        return np.asarray(np.square(distances, dtype=np.float64).sum(axis=1))
-    return np.asarray(sums, np.float64)
+    units = np.ascontiguousarray(
+        solve_triangular(np.linalg.cholesky(gram), directions, lower=True, trans="T")
+    )
+    lengths = np.empty(count)
+    core.projected_lengths(rows.stored_data, units, mean @ units, lengths)
+    return lengths
 
 
 def _nbytes(X: Any) -> int:

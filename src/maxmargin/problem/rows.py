@@ -341,6 +341,16 @@ class Rows(RowSpace):
         core.scores(self._compiled, np.ascontiguousarray(w, np.float64), out, budget)
         return out
 
+    def scores_at(self, points: Matrix) -> Matrix:
+        """``<w, x_i>`` of every row, for each w of a matrix: one visit of each row, where they are dense.
+
+        The visit finds the rows' lengths, too.
+        """
+        out, norms = np.empty((len(points), self.count)), np.empty(self.count)
+        core.scores_at(self._compiled, np.ascontiguousarray(points), out, norms, self._budget)
+        self.__dict__["squared_norms"] = norms
+        return out
+
     def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
         """``sum_i coefficient_i x_i``: one pass over the rows whose coefficient is not zero."""
         out = np.empty(self.columns)
@@ -372,6 +382,12 @@ class Rows(RowSpace):
         out = np.empty(self.count)
         core.squared_norms(self._compiled, out, self._budget)
         return out
+
+    @cached_property
+    def largest_length(self) -> float:
+        """The length of the longest row, without those of the others."""
+        longest = math.sqrt(self.squared_norms.max(initial=0.0))
+        return longest * (1.0 + (self.longest + _ROUNDINGS) * UNIT)
 
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
         """``<w, x_i>`` in twofold precision, or None where values are formed on the way."""

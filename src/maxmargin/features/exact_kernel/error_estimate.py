@@ -62,8 +62,8 @@ def _estimate(errors: Vector, exact: Vector) -> ErrorEstimate:
     if scale == 0.0:
         return ErrorEstimate(math.nan, math.nan, absolute, len(errors))
     relative = absolute / scale
-    # The delta method for the root of a ratio of two means.
-    deviations = (errors / scale) ** 2 - relative**2 * (exact / scale) ** 2
-    spread = float(np.sqrt(np.mean(deviations**2) / len(errors)))
-    standard_error = spread / (2.0 * relative) if relative > 0.0 else 0.0
+    # The delta method for the root of a ratio of two means, each in its own unit: the ratio itself may have
+    # no square where the kernel is nearly 0.
+    deviations = (errors / absolute) ** 2 - (exact / scale) ** 2 if absolute > 0.0 else 0.0 * exact
+    standard_error = 0.5 * relative * float(np.sqrt(np.mean(deviations**2) / len(errors)))
     return ErrorEstimate(relative, standard_error if len(errors) > 1 else math.nan, absolute, len(errors))

@@ -179,6 +179,7 @@ def test_the_solver_takes_turns_and_proves_the_same(kernel, monkeypatch):
     )
     monkeypatch.setattr(working_set, "MOST_FREE_ROWS", 100)
     monkeypatch.setattr(working_set, "_MOSTLY_FREE", 0.0)
+    monkeypatch.setattr(working_set, "_OF_SUPPORT", 0.0)
     monkeypatch.setattr(working_set, "_FIRST_TURN", 0.1)
     taken = [solve(problem, "working_set", tol=1e-4, max_steps=3000) for _ in range(2)]
     assert turns

@@ -61,6 +61,8 @@ _COME_BACK = 0.3
 """They come back when the others violate the conditions by this share of what they did."""
 _MOSTLY_FREE = 0.5
 """The share of the rows with a free multiplier from which conjugate gradients are tried."""
+_OF_SUPPORT = 0.95
+"""And the share of the support vectors: where many of these are at a wall, faces change with every turn."""
 _GRADIENTS = 5
 """Their steps in a turn. Each is a product with the matrix: as much as half a row of it for every row."""
 _FIRST_TURN = 1.5
@@ -231,7 +233,8 @@ class WorkingSet(Solver[State]):
             return False
         if problem.targets is not None or problem.total is not None:
             return False  # a kink, or two sums
-        if level.dual.free >= _MOSTLY_FREE * count:
+        support = np.count_nonzero(level.dual.beta)
+        if level.dual.free >= max(_MOSTLY_FREE * count, _OF_SUPPORT * support):
             return True
         state.next_turn += state.between
         return False

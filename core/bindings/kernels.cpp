@@ -15,6 +15,7 @@
 #include "bindings/data.hpp"
 #include "bindings/modules.hpp"
 #include "kernel/any_kernel_matrix.hpp"
+#include "kernel/conjugate_gradients.hpp"
 #include "kernel/small_problems.hpp"
 #include "twofold/kernel.hpp"
 
@@ -132,6 +133,7 @@ struct OnMatrix {
 };
 using BoundWorkingSet = OnMatrix<AnyWorkingSet>;
 using BoundPairs = OnMatrix<AnySequentialMinimalOptimization>;
+using BoundGradients = OnMatrix<ConjugateGradients>;
 
 // Small problems, with the arrays they point into kept alive.
 struct BoundSmallProblems : SmallProblems {
@@ -293,6 +295,7 @@ void bind_dual(nb::module_& m) {
            new (self)
                KernelDual(span(low), per_row(high, rows), per_row(wanted, rows), per_row(widths, rows));
          });
+  dual.def_prop_ro("free", [](KernelDual& self) { return self.free(); });
   dual.def_prop_ro("wanted", [](KernelDual& self) { return shown(self.wanted); })
       .def_prop_ro("beta", [](KernelDual& self) { return shown(self.beta); })
       .def_prop_ro("above", [](KernelDual& self) { return shown(self.above); })
@@ -303,7 +306,7 @@ void bind_dual(nb::module_& m) {
       .def_prop_ro("violation", [](KernelDual& self) { return self.state.violation(); })
       .def_prop_ro("primal", [](KernelDual& self) { return self.state.primal; })
       .def_prop_ro("dual", [](KernelDual& self) { return self.state.dual; })
-      .def("take_best_intercept", &KernelDual::take_best_intercept)
+      .def("take_best_point", &KernelDual::take_best_point)
       .def("may_move", [](KernelDual& self) { return as_array(self.may_move()); });
   define_loop(dual, "subset", {"rows"}, [](KernelDual& self, const ConstIndices& rows) {
     return self.subset(row_numbers(rows, self.count()));
@@ -381,6 +384,12 @@ void bind_matrix(nb::module_& m) {
                 const auto rows = self.sorted_rows(which);
                 self->add(rows, per_row(changes, length(rows)), self.per_row(f).data(), budget);
               });
+  define_loop(matrix, "multiply", {"p", "out", "budget"},
+              [](BoundMatrix& self, const ConstVector& p, const Vector& out, const Budget& budget) {
+                return interruptibly(budget, [&](Watch& watch) {
+                  return self->multiply(self.per_row(p), self.per_row(out), budget, watch);
+                });
+              });
 }
 
 void bind_solvers(nb::module_& m) {
@@ -434,6 +443,23 @@ void bind_solvers(nb::module_& m) {
   define_loop(set, "move_free", {"dual", "most", "systems", "budget"},
               [](BoundWorkingSet& self, KernelDual& dual, Integer most, Integer systems,
                  const Budget& budget) { return self.on(dual).move_free(dual, most, systems, budget); });
+  set.def_prop_ro("moved", [](BoundWorkingSet& self) { return self.solver->moved(); });
+
+  nb::class_<BoundGradients> gradients(m, "ConjugateGradients");
+  gradients.def(
+      "__init__",
+      [](BoundGradients* self, BoundMatrix& matrix) {
+        new (self) BoundGradients{matrix.count(), std::make_unique<ConjugateGradients>(*matrix.matrix)};
+      },
+      "matrix"_a, nb::keep_alive<1, 2>());
+  define_loop(gradients, "run", {"dual", "steps", "budget"},
+              [](BoundGradients& self, KernelDual& dual, Integer steps, const Budget& budget) {
+                require(
+                    dual.sides() == 1 && std::ranges::none_of(dual.widths, [](double e) { return e > 0; }),
+                    "multipliers must have one total and no kink");
+                return interruptibly(
+                    budget, [&](Watch& watch) { return self.on(dual).run(dual, steps, budget, watch); });
+              });
 }
 
 }  // namespace

@@ -45,6 +45,8 @@ class AnyWorkingSet {
   virtual Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) = 0;
   // Steps on pairs so far, each times the rows of its set.
   virtual double work() const = 0;
+  // Rows of the matrix that the rounds have asked for so far, one for each multiplier that changed.
+  virtual Integer moved() const = 0;
 };
 
 // See sequential_minimal_optimization.hpp.
@@ -76,6 +78,13 @@ class AnyKernelMatrix {
   // with what the last one began takes no memory from its rows.
   virtual void add(std::span<const Integer> which, std::span<const double> changes, double* f,
                    const Budget& budget, bool goes_on = false) = 0;
+
+  // out = K p. The first time, memory for rows makes way for half of the matrix, if that fits there and is
+  // worth keeping. False where the budget was spent: `out` is of no use then.
+  virtual bool multiply(std::span<const double> p, std::span<double> out, const Budget& budget,
+                        Watch& watch) = 0;
+  // Gives the memory for that half back.
+  virtual void forget_half() = 0;
 
   virtual std::unique_ptr<AnyWorkingSet> working_set(Integer size, std::uint64_t seed) = 0;
   virtual std::unique_ptr<AnySequentialMinimalOptimization> pairs(std::span<const double> diagonal,

@@ -61,17 +61,16 @@ class CountTable {
       counts[lane] = distances_ ? own + theirs[lane] - 2 * common[lane] : common[lane];
     }
 #if defined(__AVX512F__)
-    if (largest < 32) {
-      // The table fits into two registers; one of doubles is the sum of two of floats.
-      const __m512 first = _mm512_loadu_ps(coarse_.data()), second = _mm512_loadu_ps(coarse_.data() + 16);
-      const __m512 third = _mm512_loadu_ps(fine_.data()), fourth = _mm512_loadu_ps(fine_.data() + 16);
+    if (largest < kInRegisters) {
+      // The table fits into registers, two or four; one of doubles is the sum of two of floats.
+      const bool two = largest < kInRegisters / 2;
       for (int lane = 0; lane < kTile; lane += 16) {
         const __m512i which = _mm512_load_si512(counts + lane);
-        const __m512 coarse = _mm512_permutex2var_ps(first, which, second);
+        const __m512 coarse = found(coarse_.data(), which, two);
         if constexpr (sizeof(T) == 4) {
           _mm512_storeu_ps(out + lane, coarse);
         } else {
-          const __m512 fine = _mm512_permutex2var_ps(third, which, fourth);
+          const __m512 fine = found(fine_.data(), which, two);
           const __m512d low = _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(coarse)),
                                             _mm512_cvtps_pd(_mm512_castps512_ps256(fine)));
           const __m512d high = _mm512_add_pd(_mm512_cvtps_pd(_mm512_extractf32x8_ps(coarse, 1)),
@@ -88,9 +87,22 @@ class CountTable {
   }
 
  private:
+  static constexpr std::int32_t kInRegisters = 64;  // values
+
+#if defined(__AVX512F__)
+  // table[which], of a table of which the first half is enough if `two`.
+  static __m512 found(const float* table, __m512i which, bool two) {
+    const __m512 low = _mm512_permutex2var_ps(_mm512_loadu_ps(table), which, _mm512_loadu_ps(table + 16));
+    if (two) return low;
+    const __m512 high =
+        _mm512_permutex2var_ps(_mm512_loadu_ps(table + 32), which, _mm512_loadu_ps(table + 48));
+    return _mm512_mask_mov_ps(low, _mm512_test_epi32_mask(which, _mm512_set1_epi32(32)), high);
+  }
+#endif
+
   bool distances_;
   std::vector<T> values_;
-  std::array<float, 32> coarse_{}, fine_{};  // the first of the values, as sums of two
+  std::array<float, kInRegisters> coarse_{}, fine_{};  // the first of the values, as sums of two
 };
 
 // Rows in one of these ways, with the number that each of them has alone for every common sum. T is the

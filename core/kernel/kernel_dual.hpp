@@ -136,6 +136,12 @@ class KernelDual {
     if (sides() == 1) return may_grow(i) && may_fall(i) && (beta[i] != 0 || !(widths[i] > 0));
     return above[i] == 0 ? below[i] < 0 && below[i] > low[i] : below[i] == 0 && above[i] < high[i];
   }
+  // How many are free.
+  Integer free() const {
+    Integer found = 0;
+    for (Integer i = 0; i < count(); ++i) found += is_free(i);
+    return found;
+  }
   // The side that a row is free on.
   int side_of(Integer i) const { return sides() == 2 && below[i] < 0 ? 1 : 0; }
   // The slope towards larger beta, and that from smaller ones; the same but for the kink.
@@ -251,9 +257,13 @@ class KernelDual {
     state.dual = gain - 0.5 * squared_length;
   }
 
-  // The values with the best intercept for the gradient, as a certificate has them.
-  void take_best_intercept() {
+  // The values as a certificate has them: with the best intercept for the gradient and, where the losses
+  // are trifles, with the best length of w.
+  void take_best_point() {
     std::vector<double> scores, alpha, costs, signs, targets;
+    bool plain = total < 0;  // whether margins grow with the length of w
+    double squared = 0;      // the length of w
+    for (std::size_t i = 0; i < beta.size(); ++i) squared += beta[i] * (f[i] + wanted[i]);
     for (std::size_t i = 0; i < beta.size(); ++i) {
       for (const double sign : {1.0, -1.0}) {
         const double cost = sign > 0 ? high[i] : -low[i];
@@ -264,6 +274,7 @@ class KernelDual {
         costs.push_back(cost);
         signs.push_back(sign);
         targets.push_back(sign * wanted[i] - widths[i]);
+        plain = plain && targets.back() == 1;
       }
     }
     if (scores.empty()) return;
@@ -271,7 +282,14 @@ class KernelDual {
     const std::vector<double> nothing(scores.size(), 0.0);
     const auto intercept = total >= 0 && sides() == 1 ? Intercept::fixed : Intercept::exact;
     const Objective objective{Hinge{}, signs, costs, intercept, 0.0, targets, 1, total};
-    const Proof proof = prove(objective, alpha, scores, nothing, 0.0);
+    Proof proof = prove(objective, alpha, scores, nothing, 0.0);
+    if (plain) {  // scores are margins now
+      const double length = objective.best_length(scores, squared);
+      double losses = 0;
+      for (std::size_t i = 0; i < scores.size(); ++i)
+        losses += costs[i] * std::max(0.0, 1 - length * scores[i]);
+      proof.primal = std::min(proof.primal, 0.5 * length * length * squared + losses);
+    }
     if (proof.primal >= state.primal) return;
     state.primal = proof.primal;
     state.dual = proof.dual;

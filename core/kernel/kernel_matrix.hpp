@@ -15,6 +15,7 @@
 #include "kernel/kernel_dual_ascent.hpp"
 #include "kernel/row_cache.hpp"
 #include "kernel/sequential_minimal_optimization.hpp"
+#include "kernel/symmetric_product.hpp"
 #include "kernel/working_set.hpp"
 #include "machine/threads.hpp"
 
@@ -34,6 +35,7 @@ class KernelMatrix final : public AnyKernelMatrix {
       : kernel_(kernel),
         encoding_(encoding),
         count_(static_cast<Integer>(order.size())),
+        spare_(options.spare),
         cache_(count_, begins.size() == 2 ? count_ : 0, options.cache_bytes, std::move(options.counts),
                std::move(options.spare)) {
     block_of_.resize(order.size());
@@ -152,6 +154,38 @@ class KernelMatrix final : public AnyKernelMatrix {
       const Item& item = items[number];
       add_tiles(*item.share, item.first, item.last, f + item.share->block->begin);
     });
+  }
+
+  bool multiply(std::span<const double> p, std::span<double> out, const Budget& budget,
+                Watch& watch) override {
+    std::fill(out.begin(), out.end(), 0.0);
+    if (kernel_.uses(Common::given)) {  // values may differ from those across the diagonal
+      std::vector<Integer> all(p.size());
+      std::iota(all.begin(), all.end(), Integer{0});
+      add(all, p, out.data(), budget);
+      return !watch.spend(0);
+    }
+    if (products_.empty()) {
+      Integer bytes = 0;
+      for (const Block& block : blocks_) bytes += SymmetricProduct<T>::bytes_for(block.rows.count());
+      const bool keeps = caching_ && cache_.give_up(bytes);
+      half_bytes_ = keeps ? bytes : 0;
+      for (const Block& block : blocks_) products_.emplace_back(block.rows.count(), keeps, spare_);
+    }
+    for (std::size_t k = 0; k < blocks_.size(); ++k) {
+      const Block& block = blocks_[k];
+      if (!products_[k].has_values()) cache_.count_computed(block.rows.count());
+      if (!products_[k].multiply(kernel_, block.rows, p.data() + block.begin, out.data() + block.begin,
+                                 budget, watch)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  void forget_half() override {
+    products_.clear();
+    cache_.take_back(half_bytes_);
+    half_bytes_ = 0;
   }
 
   // out[a][b] = K(which_a, which_b), in rows of `stride`
@@ -329,7 +363,10 @@ class KernelMatrix final : public AnyKernelMatrix {
   Integer count_;
   std::vector<Block> blocks_;
   std::vector<Integer> block_of_;
+  std::shared_ptr<SpareMemory> spare_;
   RowCache<T> cache_;
+  std::vector<SymmetricProduct<T>> products_;  // one for each block, from the first product on
+  Integer half_bytes_ = 0;                     // that they keep
   std::array<std::vector<T>, 2> scratch_;
   int next_scratch_ = 0;
   bool caching_ = false;

@@ -76,6 +76,21 @@ class RowCache {
     counts_->computed += rows;
   }
 
+  // Leaves so many bytes to something else, and forgets all rows where there is no other room; false where
+  // there are not so many.
+  bool give_up(Integer bytes) {
+    if (bytes > bytes_) return false;
+    bytes_ -= bytes;
+    if (used_ > bytes_) forget();
+    counts_->used += bytes;
+    counts_->peak = std::max(counts_->peak, counts_->used);
+    return true;
+  }
+  void take_back(Integer bytes) {
+    bytes_ += bytes;
+    counts_->used -= bytes;
+  }
+
   void forget() {
     for (const Integer row : kept_) memory_.give_back(release(row));
     kept_.clear();

@@ -103,6 +103,7 @@ class WorkingSet final : public AnyWorkingSet {
   }
 
   double work() const override { return work_; }
+  Integer moved() const override { return moved_; }
 
   Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) override {
     if constexpr (std::is_same_v<Value, double>) {
@@ -198,6 +199,7 @@ class WorkingSet final : public AnyWorkingSet {
   bool take_over(KernelDual& dual, const Budget& budget, Watch& watch) {
     rows_.clear();
     for (const std::size_t place : changed_) rows_.push_back(chosen_[place]);
+    moved_ += static_cast<Integer>(rows_.size());
     const Integer work = matrix_.work(rows_);
     const std::size_t pieces = static_cast<std::size_t>(1 + work / kPiece);
     for (std::size_t piece = 0; piece < pieces; ++piece) {
@@ -286,6 +288,7 @@ class WorkingSet final : public AnyWorkingSet {
   Matrix& matrix_;
   Integer size_, violators_ = 0;
   double work_ = 0;
+  Integer moved_ = 0;
   Random random_;
   std::shared_ptr<Small> small_;
   bool at_hand_ = false;  // whether it has the matrix of all rows

@@ -254,3 +254,22 @@ def test_scores_of_sparse_rows_are_those_of_all_values(kernel, share, threads):
     w = random.normal(size=1301) * (random.random(1301) < share)
     scores = KernelRows(X, kernel).scores(w, core.Budget(np.inf, threads))
     np.testing.assert_allclose(scores, kernel(X) @ w, rtol=0, atol=1e-12 * np.abs(w).sum())
+
+
+@pytest.mark.parametrize("ones", [3, 15, 16, 25, 31, 32, 45])
+@pytest.mark.parametrize("single", [False, True])
+def test_a_table_of_values_has_room_for_any_count(ones, single):
+    """Rows of zeros and ones whose distances need one, two or four registers of a table, or memory."""
+    rng, n = np.random.default_rng(ones), 90
+    X = np.zeros((n, 150))
+    for row in X:
+        row[rng.permutation(150)[:ones]] = 1.0
+    rows = KernelRows(X, Gaussian(0.1))
+    matrix = core.KernelMatrix(
+        rows.data, rows.kernel.compiled, np.arange(n), np.array([0, n]), cache_bytes=0, single=single
+    )
+    assert matrix.encoding == "bits"
+    out = np.zeros(n)
+    matrix.add(np.array([4]), np.ones(1), out, core.Budget(np.inf, 1))
+    wanted = np.exp(-0.1 * ((X - X[4]) ** 2).sum(axis=1))
+    np.testing.assert_allclose(out, wanted, rtol=1e-6 if single else 1e-12)

@@ -126,11 +126,26 @@ def test_the_gap_with_the_best_intercept_is_the_certificate_s():
     for _ in range(4):
         whole.rounds.run(dual, 1, UNLIMITED)
         quick = whole.relative_gap
-        dual.take_best_intercept()
+        dual.take_best_point()
         proof = certify(problem, solver.solution(problem, state, UNLIMITED))
         assert dual.primal - dual.dual == pytest.approx(proof.gap, rel=1e-6)
         assert dual.primal == pytest.approx(proof.primal, rel=1e-10)
         assert whole.relative_gap <= quick
+
+
+def test_the_gap_with_the_best_length_is_the_certificate_s():
+    """Where C is large, trifles that rows lack count C times, unless w is longer by as little."""
+    X, y = clouds(n=120, d=3, seed=7)
+    problem = Problem.of(KernelRows(X, Gaussian(2.0)), y, 1e4)
+    solver = WorkingSet(size=16)
+    state = solver.init(problem, None)
+    whole, dual = state.whole, state.whole.dual
+    whole.rounds.run(dual, 100, UNLIMITED)
+    plain = dual.primal - dual.dual
+    dual.take_best_point()
+    proof = certify(problem, solver.solution(problem, state, UNLIMITED))
+    assert 0.0 < dual.primal - dual.dual < 0.1 * plain
+    assert dual.primal - dual.dual == pytest.approx(proof.gap, rel=0.05)
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,16 @@ the multipliers that changed. Shrinking: rows whose multiplier rests on a wall, 
 are put aside for a while. Their part of the gradient is brought up to date afterwards, at the price of
 one row of the matrix for each multiplier that has changed meanwhile. The last digits are won in double
 precision, with Newton's method on the free multipliers (core/kernel/free_multipliers.hpp).
+
+Where most multipliers stay between their walls, as with a narrow kernel or a large C, rounds have to come
+back to every row dozens of times, and there are far too many for a factor. Conjugate gradients take turns
+with the rounds then (core/kernel/conjugate_gradients.hpp), as long as they gain.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -55,6 +59,20 @@ _ROWS_AT_A_TIME = 256
 """Rows of the matrix that are computed between two looks at the clock, before the first round."""
 _COME_BACK = 0.3
 """They come back when the others violate the conditions by this share of what they did."""
+_MOSTLY_FREE = 0.5
+"""The share of the rows with a free multiplier from which conjugate gradients are tried."""
+_OF_SUPPORT = 0.95
+"""And the share of the support vectors: where many of these are at a wall, faces change with every turn."""
+_GRADIENTS = 5
+"""Their steps in a turn. Each is a product with the matrix: as much as half a row of it for every row."""
+_FIRST_TURN = 1.5
+"""Changes of a multiplier by rounds, for each row, before the first turn: all rows have been looked at, and
+pairs that pull each other to a wall are there."""
+_GAINED = 0.5
+"""The share of the gap that a turn leaves where it has gained: else rounds are given more time."""
+_BETWEEN, _AFTER_GAIN = 0.5, 0.1
+"""Changes of a multiplier by rounds, for each row, until the next turn: twice as many after each turn that
+gained little, and few after one that did. Rounds are quick at what is left on single rows."""
 
 
 @dataclass
@@ -88,6 +106,12 @@ class State:
     finished: bool = False
     waiting: Indices | None = None
     """Rows whose multipliers are yet to come into the gradient, before the first round."""
+    gradients: core.ConjugateGradients | None = None
+    """On all rows, from their first turn on."""
+    next_turn: float = field(default_factory=lambda: _FIRST_TURN)
+    """The changes by rounds, for each row, at which conjugate gradients have their turn."""
+    between: float = _BETWEEN
+    """Those until the turn after one that gains little."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +189,9 @@ class WorkingSet(Solver[State]):
         if state.waiting is not None and not _have_gradient(state, budget):
             return state
         level = state.part or state.whole
+        if self._is_turn_of_gradients(problem, state):
+            self._follow_gradients(state, budget)
+            return state
         short = level.matrix.count <= DOUBLE_ROWS
         if state.precise and (not short or problem.targets is not None):
             level.rounds.move_free(level.dual, MOST_FREE_ROWS, _MOST_SYSTEMS, budget)
@@ -179,12 +206,14 @@ class WorkingSet(Solver[State]):
                 _bring_back(state, budget)
             state.finished = given_up
             return state
+        level.dual.take_best_point()
         state.estimate = level.relative_gap
         if given_up:
             state.finished = True
             return state
         if not state.precise and (idle or state.estimate <= SINGLE_IS_EXHAUSTED):
             dual = level.dual
+            state.gradients = None
             del level.matrix, level.rounds  # their memory is needed
             state.whole = self._level(problem, dual, True, state.cache, budget)
             state.precise = True
@@ -194,6 +223,40 @@ class WorkingSet(Solver[State]):
             state.finished = idle
         state.finished |= _is_zero(problem, state.whole.dual)
         return state
+
+    def _is_turn_of_gradients(self, problem: Problem, state: State) -> bool:
+        """Whether rounds have had their time, and most multipliers are free."""
+        level, count = state.whole, state.whole.matrix.count
+        if (
+            state.part is not None
+            or count <= MOST_FREE_ROWS
+            or level.rounds.moved < state.next_turn * count
+        ):
+            return False
+        if problem.targets is not None or problem.total is not None:
+            return False  # a kink, or two sums
+        support = np.count_nonzero(level.dual.beta)
+        if level.dual.free >= max(_MOSTLY_FREE * count, _OF_SUPPORT * support):
+            return True
+        state.next_turn += state.between
+        return False
+
+    def _follow_gradients(self, state: State, budget: Budget) -> None:
+        """Some steps of conjugate gradients, and when their next turn is."""
+        level, before = state.whole, state.estimate
+        if state.gradients is None:
+            state.gradients = core.ConjugateGradients(level.matrix)
+        state.gradients.run(level.dual, _GRADIENTS, budget)
+        if budget.stopped:
+            return
+        level.rounds.run(level.dual, 0, budget)
+        level.dual.take_best_point()
+        state.estimate = level.relative_gap
+        gained = state.estimate <= _GAINED * before
+        state.next_turn = level.rounds.moved / level.matrix.count + (
+            _AFTER_GAIN if gained else state.between
+        )
+        state.between = _BETWEEN if gained else 2.0 * state.between
 
     def _put_aside(self, state: State) -> None:
         whole = state.whole
@@ -209,7 +272,7 @@ class WorkingSet(Solver[State]):
         state.part = Level(matrix, rounds, whole.dual.subset(rows))
         state.rows, state.before = rows, whole.dual.violation
         # Rows are away for long, and no proof is tried meanwhile: it is worth knowing how near one is.
-        whole.dual.take_best_intercept()
+        whole.dual.take_best_point()
         state.estimate = whole.relative_gap
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
@@ -262,5 +325,5 @@ def _bring_back(state: State, budget: Budget) -> None:
     del part
     whole.dual.take_over(whole.matrix, state.rows, moved, budget)
     whole.rounds.run(whole.dual, 0, budget)
-    whole.dual.take_best_intercept()
+    whole.dual.take_best_point()
     state.estimate = whole.relative_gap

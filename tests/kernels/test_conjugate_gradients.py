@@ -180,7 +180,7 @@ def test_the_solver_takes_turns_and_proves_the_same(kernel, monkeypatch):
     monkeypatch.setattr(working_set, "MOST_FREE_ROWS", 100)
     monkeypatch.setattr(working_set, "_MOSTLY_FREE", 0.0)
     monkeypatch.setattr(working_set, "_OF_SUPPORT", 0.0)
-    monkeypatch.setattr(working_set, "_FIRST_TURN", 0.1)
+    monkeypatch.setattr(working_set, "_FIRST_OF_CHEAP", 0.1)
     taken = [solve(problem, "working_set", tol=1e-4, max_steps=3000) for _ in range(2)]
     assert turns
     assert taken[0].certificate.relative_gap <= max(1e-4, alone.certificate.relative_gap)

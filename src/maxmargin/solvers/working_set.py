@@ -21,7 +21,7 @@ with the rounds then (core/kernel/conjugate_gradients.hpp), as long as they gain
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -65,9 +65,10 @@ _OF_SUPPORT = 0.95
 """And the share of the support vectors: where many of these are at a wall, faces change with every turn."""
 _GRADIENTS = 5
 """Their steps in a turn. Each is a product with the matrix: as much as half a row of it for every row."""
-_FIRST_TURN = 1.5
+_FIRST_TURN, _FIRST_OF_CHEAP = 1.5, 4.0
 """Changes of a multiplier by rounds, for each row, before the first turn: all rows have been looked at, and
-pairs that pull each other to a wall are there."""
+pairs that pull each other to a wall are there. Where values are cheap, a matrix in new memory costs as much
+as some rounds, so that more of these are tried first."""
 _GAINED = 0.5
 """The share of the gap that a turn leaves where it has gained: else rounds are given more time."""
 _BETWEEN, _AFTER_GAIN = 0.5, 0.1
@@ -108,7 +109,7 @@ class State:
     """Rows whose multipliers are yet to come into the gradient, before the first round."""
     gradients: core.ConjugateGradients | None = None
     """On all rows, from their first turn on."""
-    next_turn: float = field(default_factory=lambda: _FIRST_TURN)
+    next_turn: float = _FIRST_TURN
     """The changes by rounds, for each row, at which conjugate gradients have their turn."""
     between: float = _BETWEEN
     """Those until the turn after one that gains little."""
@@ -147,7 +148,8 @@ class WorkingSet(Solver[State]):
         if problem.total is None:
             gradient = known_gradient(problem, start, dual)
             level = self._level(problem, dual, precise, cache, core.ALL_CORES, gradient)
-            return State(level, cache, precise=precise)
+            first = _FIRST_TURN if level.matrix.expensive else _FIRST_OF_CHEAP
+            return State(level, cache, precise=precise, next_turn=first)
         # Many multipliers are not 0 from the first: their rows take time, which the steps answer for.
         waiting, beta = np.flatnonzero(dual.beta), dual.beta.copy()
         dual.beta[:] = 0.0
@@ -206,7 +208,6 @@ class WorkingSet(Solver[State]):
                 _bring_back(state, budget)
             state.finished = given_up
             return state
-        level.dual.take_best_point()
         state.estimate = level.relative_gap
         if given_up:
             state.finished = True

@@ -10,6 +10,7 @@
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
 #include "loops/loops.hpp"
+#include "passes/best_length.hpp"
 #include "passes/proof.hpp"
 #include "passes/row_classes.hpp"
 #include "passes/weighted_quantile.hpp"
@@ -234,6 +235,11 @@ void bind_passes(nb::module_& m) {
            row_classes(span(margins), per_row(alpha, rows).data(), per_row(costs, rows).data(), by_margins,
                        per_row(out, rows).data());
          });
+  define_loop(m, "best_length", {"margins", "costs", "held"},
+              [](const ConstVector& margins, const ConstVector& costs, double held) {
+                require(margins.size() == costs.size(), "one cost per margin is needed");
+                return best_length(span(margins), span(costs), held);
+              });
   define_loop(m, "weighted_quantile", {"values", "weights", "level", "ridge"},
               [](const ConstVector& values, const ConstVector& weights, double level, double ridge) {
                 require(values.size() == weights.size(), "one weight per value is needed");

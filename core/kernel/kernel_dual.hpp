@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "machine/budget.hpp"
+#include "passes/best_length.hpp"
 #include "passes/proof.hpp"
 
 namespace maxmargin {
@@ -284,7 +285,7 @@ class KernelDual {
     const Objective objective{Hinge{}, signs, costs, intercept, 0.0, targets, 1, total};
     Proof proof = prove(objective, alpha, scores, nothing, 0.0);
     if (plain) {  // scores are margins now
-      const double length = objective.best_length(scores, squared);
+      const double length = best_length(scores, costs, squared);
       double losses = 0;
       for (std::size_t i = 0; i < scores.size(); ++i)
         losses += costs[i] * std::max(0.0, 1 - length * scores[i]);

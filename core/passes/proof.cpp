@@ -16,10 +16,6 @@
 namespace maxmargin {
 namespace {
 
-// The share of |w|^2 above which losses of rows below half the margin are a part of the optimum; and how
-// much harder rows must pull at the length of w than it is held, for a better length to be sought.
-constexpr double kFewLosses = 0.25, kPull = 2;
-
 // Signs of a sum in which all terms count as they are.
 constexpr auto kOnes = [] {
   std::array<double, kSumBlock> ones{};
@@ -285,26 +281,6 @@ BestIntercept Objective::best_intercept(std::span<const double> scores,
   }
   const auto [low, high] = best_intercepts(scores, alpha);
   return {middle_of(low, high), low, high};
-}
-
-double Objective::best_length(std::span<const double> margins, double squared_length) const {
-  double low_losses = 0, pull = 0, level = 0;
-#pragma omp simd reduction(+ : low_losses, pull, level)
-  for (std::size_t i = 0; i < margins.size(); ++i) {
-    const double margin = margins[i], pulled = costs[i] * margin;
-    low_losses += costs[i] * std::max(0.0, 0.5 - margin);
-    pull += margin < 1 ? pulled : 0.0;
-    level += pulled;
-  }
-  if (low_losses > kFewLosses * squared_length || !(pull > kPull * squared_length)) return 1;
-  // At s (w, b) the objective rises by  s |w|^2 - sum of C_i m_i over the rows with s m_i < 1.
-  std::vector<double> crossings(margins.size()), weights(margins.size());
-  for (std::size_t i = 0; i < margins.size(); ++i) {
-    weights[i] = std::max(0.0, costs[i] * margins[i]);
-    crossings[i] = weights[i] > 0 ? 1 / margins[i] : 0.0;
-  }
-  const double length = weighted_quantile(crossings, weights, level, squared_length).first;
-  return length > 1 && length < INFINITY ? length : 1;
 }
 
 BestIntercept Objective::take_best_intercept(std::span<double> scores,

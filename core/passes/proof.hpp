@@ -114,14 +114,6 @@ struct Objective {
   double reach(double upper, double largest) const;
   void make_feasible(std::span<double> alpha) const;
 
-  // The number of at least 1 that (w, b) is worth most times, given its margins and the squared length of
-  // w; for the hinge, with targets of 1 and an intercept that is no part of the length.
-  //
-  // Where C is so large that hardly a loss is left at the optimum, every trifle that a row lacks counts C
-  // times, and a dual method leaves thousands of trifles. A w that is longer by as little clears them. It
-  // is 1 where rows below half the margin have a part in the optimum, or too few pull at the length.
-  double best_length(std::span<const double> margins, double squared_length) const;
-
   // All b that minimise P for some w, and the one in their middle.
   // Multipliers of about this w tell where to look first.
   BestIntercept best_intercept(std::span<const double> scores, std::span<const double> alpha = {}) const;

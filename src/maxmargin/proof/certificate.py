@@ -36,10 +36,6 @@ ROUNDING = 1e-12
 """Two intercepts that differ by at most this share differ by rounding alone."""
 _CLOSE = 1e-9
 """The relative gap above which rounding is looked through, unless a smaller one is asked for."""
-_FEW_LOSSES = 0.25
-"""The share of |w|^2 above which losses of rows below half the margin are a part of the optimum."""
-_PULL = 2.0
-"""How much harder rows must pull at the length of w than it is held, for a better length to be sought."""
 _SHORT_PASS = 1000
 """Rows seen through a kernel, up to which some more passes over all pairs of them do not matter."""
 _OF_A_MARGIN, _UNSEEN = 1e-14, 1e-9
@@ -534,23 +530,14 @@ def _better_of(problem: Problem, proof: Certificate, known: Certificate) -> Cert
 def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vector, float, Vector]:
     """(w, b) times the number above 1 that is worth most, with the best intercept again; for the hinge.
 
-    Where C is so large that hardly a loss is left at the optimum, every trifle that a row lacks counts C
-    times, and a dual method leaves thousands of trifles. A w that is longer by as little clears them.
+    Where C is so large that hardly a loss is left, it clears the trifles that a dual method leaves
+    (core/passes/best_length.hpp).
     """
     if problem.loss.name != "hinge" or not problem.margins_scale:
         return w, b, margins
-    held = 2.0 * problem.regulariser(w, b)
-    if problem.loss_sum(margins + 0.5) > _FEW_LOSSES * held:
-        return w, b, margins
-    if core.dot(problem.multipliers(margins), margins) <= _PULL * held:
-        return w, b, margins
-    # At s (w, b) the objective rises by  s held - sum of C_i m_i over the rows with s m_i < 1.
-    least, costs = problem.worst(margins), np.ascontiguousarray(problem.costs[:: problem.group])
-    weights = np.maximum(costs * least, 0.0)
-    crossings = np.divide(1.0, least, out=np.zeros_like(least), where=weights > 0.0)
-    level = core.dot(costs, least)
-    factor = core.weighted_quantile(crossings, weights, level, held)[0]
-    if not 1.0 < factor < np.inf:
+    costs = np.ascontiguousarray(problem.costs[:: problem.group])
+    factor = core.best_length(problem.worst(margins), costs, 2.0 * problem.regulariser(w, b))
+    if factor == 1.0:
         return w, b, margins
     scores = factor * (problem.y * margins - b)
     b = problem.best_intercept(scores)

@@ -208,6 +208,8 @@ class WorkingSet(Solver[State]):
                 _bring_back(state, budget)
             state.finished = given_up
             return state
+        if state.gradients is not None:
+            level.dual.take_best_point()
         state.estimate = level.relative_gap
         if given_up:
             state.finished = True

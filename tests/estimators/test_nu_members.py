@@ -203,3 +203,25 @@ def test_where_0_is_best_no_gap_is_a_share_of_the_objective(kernel):
     with pytest.warns(UserWarning, match="No gap is a share of 0"):
         model = OneClassSVM(kernel="linear", random_state=0).fit(np.vstack([X, -X]))
     assert model.status_ is Status.AT_ZERO
+
+
+def test_a_proof_that_is_lost_in_units_of_rho_is_not_called_one():
+    """Far from 0 rounding takes more of the proof at the scale that is answered than at the one solved."""
+    X = np.array(
+        [
+            [21936955060127.145, 21937547049127.223, 21937697395539.938, 21937208769698.605],
+            [21937049026635.094, 21937706792190.734, 21937208769698.605, 21936983250079.527],
+            [21937716188841.527, 21937603429031.99, 21937678602238.348, 21937490669222.453],
+            [21937641015635.168, 21937133596492.246, 21936973853428.734, 21937603429031.99],
+            [21937641015635.168, 21937537652476.426, 21937763172095.504, 21937152389793.836],
+            [21937171183095.426, 21937753775444.707, 21937462479270.066, 21937631618984.375],
+            [21937424892666.887, 21937274546254.168, 21937359116111.324, 21937650412285.965],
+        ]
+    )
+    y = np.array([1, -1, -1, -1, 1, 1, -1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = NuSVC(kernel="linear", nu=0.00790643475079937, random_state=0).fit(X, y)
+    assert model.certificate_.proven
+    assert model.status_.certified == (model.certificate_.relative_gap <= 1e-3)
+    assert model.status_ is Status.VALUES_ROUNDED

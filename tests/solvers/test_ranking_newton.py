@@ -73,6 +73,20 @@ def test_badly_scaled_columns_are_no_matter():
         assert model.steps < 60
 
 
+def test_a_slope_that_is_rounding_alone_ends_the_run():
+    """At values around 1e18 a direction that falls is seen to rise."""
+    whole = [[0.0, 0.0, 0.0], [1.0, 2.0, 2.0], [0.0, 0.0, 0.0], [13.5, -4.5, -9.5]]
+    X = (2.6682626575716844e18 + 5.497558e11 * np.array(whole)).astype(np.float32)
+    y = np.array([-1.0, -1.0, 1.0, 1.0])
+    problem = ranking_problem(X, y, 1.0, query=np.zeros(4, np.int64), loss="squared_hinge")
+    model = solve(problem, tol=8e-8, max_steps=10_000)
+    assert model.status in (Status.RULE_FIRED, Status.CERTIFIED)
+    assert model.certificate.dual <= model.certificate.primal
+    state = RankingNewton().init(problem, None)
+    uphill = state.gradient.copy()
+    assert ranking_newton._zero_of_slope(problem, state, uphill, problem.rows.scores(uphill)) == 0.0
+
+
 def test_solver_and_problem_have_to_fit():
     X, y, query, _ = ranked_rows()
     with pytest.raises(ValueError, match="solver='auto' for a ranking"):

@@ -226,6 +226,8 @@ def _zero_of_slope(problem: RankingProblem, state: State, direction: Vector, cha
         return straight + t * bent - problem.C * core.dot(signed, changes)
 
     first = straight - core.dot(state.pulls, changes)
+    if not first < 0.0:  # it falls at first, but for rounding
+        return 0.0
     near, near_slope = 0.0, first
     far, far_slope = math.inf, math.inf
     t = 1.0

@@ -575,7 +575,7 @@ class KernelFit:
         if problem.total is not None:
             proof, self.problems.scales[k] = in_units_of_rho(proof)
             if model.status.certified and proof.relative_gap > self.running.tol:
-                model = replace(model, status=Status.VALUES_ROUNDED)  # only rounding tells the two apart
+                model = replace(model, status=Status.RULE_FIRED)  # by rounding, which took more there
         return replace(model, certificate=proof.without_problem(proof.w))
 
     def cache_use(self, models: Models, kernel: Kernel) -> CacheUse:

@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -226,11 +227,27 @@ def test_steps_on_values_are_left_out_where_rounding_is_all_that_columns_leave(m
     asked = []
     monkeypatch.setattr(KernelLadder, "_on_active_sets", lambda *_: asked.append("active sets"))
     monkeypatch.setattr(KernelLadder, "_on_points", lambda *_: asked.append("points"))
+    judged = KernelLadder._is_all_rounding
+    # What is left on columns hangs on the instruction set.
+    monkeypatch.setattr(KernelLadder, "_is_all_rounding", lambda *given: judged(*given) or True)
     model = SVC(kernel="poly", degree=3, coef0=1.0, gamma="auto", C=3.0)
     with pytest.warns(ConvergenceWarning, match="rounding in float64"):
         model.fit(X, y)
     assert model.status_ is Status.VALUES_ROUNDED
     assert not asked
+
+
+@pytest.mark.parametrize(
+    ("on_columns", "through_kernel", "is_rounding"),
+    [(1e-5, 0.9, True), (1e-5, 1e-4, False), (0.1, 0.9, False)],
+)
+def test_rounding_is_all_that_is_left_of_columns_that_are_solved(on_columns, through_kernel, is_rounding):
+    ladder = SimpleNamespace(tol=1e-3, _lost_by_rounding=lambda *_: 0.0)
+    seen = SimpleNamespace(relative_gap=through_kernel, alpha=None)
+    records = [SimpleNamespace(relative_gap=on_columns)]
+    model = SimpleNamespace(trace=SimpleNamespace(records=records), certificate=seen)
+    known = SimpleNamespace(primal=1.0)
+    assert KernelLadder._is_all_rounding(ladder, None, model, known) == is_rounding
 
 
 def test_a_small_problem_whose_values_are_rounded_says_so():

@@ -154,12 +154,10 @@ class SmallDual {
   // Steps until no pair violates by more than `share` of the first, or `most` of them; returns their
   // number.
   Integer run(double share, double smallest, Integer most, Watch& watch) {
-    if (parts_.size() > 1) {
-      return two_sides_ ? run<2, true>(share, smallest, most, watch)
-                        : run<1, true>(share, smallest, most, watch);
-    }
-    return two_sides_ ? run<2, false>(share, smallest, most, watch)
-                      : run<1, false>(share, smallest, most, watch);
+    // Of two sides there is no loop of its own for a single part: it would gain little.
+    if (two_sides_) return run<2, true>(share, smallest, most, watch);
+    return parts_.size() > 1 ? run<1, true>(share, smallest, most, watch)
+                             : run<1, false>(share, smallest, most, watch);
   }
 
  private:
@@ -181,7 +179,7 @@ class SmallDual {
     Worst ends = look<sides, several>();
     const double stop = std::max(share * (ends.greatest - ends.least), smallest);
     const Integer rows = static_cast<Integer>(slots_.size());
-    const bool may_shrink = std::is_same_v<T, double> && !several && rows >= kLeastRows;
+    const bool may_shrink = std::is_same_v<T, double> && parts_.size() == 1 && rows >= kLeastRows;
     const Integer patience = static_cast<Integer>(kLookAfter * static_cast<double>(rows));
     Integer steps = 0, copied = 0, next = patience;
     while (steps < most && ends.greatest - ends.least > stop) {
@@ -321,7 +319,7 @@ class SmallDual {
     if (static_cast<double>(count) > kShrinkTo * static_cast<double>(rows)) return 0;
     if (!some_) some_ = std::make_unique<SmallDual>(count);
     some_->take_apart(*this, moving_);
-    const Integer steps = some_->template run<sides, false>(kPartShare, stop, most, watch);
+    const Integer steps = some_->template run<sides, sides == 2>(kPartShare, stop, most, watch);
     Integer changed = 0;
     for (Integer a = 0; a < count; ++a) {
       const Integer slot = moving_[a];

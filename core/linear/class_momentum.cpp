@@ -108,9 +108,10 @@ class Moving {
   std::vector<MovingRow> rows_;
 };
 
-template <class Rows>
-double go_on_over(const Rows& rows, const ClassBoxes& boxes, const ClassWeights& w,
-                  const ClassesBefore& before) {
+}  // namespace
+
+double go_on(const StoredRows& rows, const ClassBoxes& boxes, const ClassWeights& w,
+             const ClassesBefore& before) {
   // What w is off by for the multipliers is in v as well: moves that grew from sweep to sweep would make it
   // grow.
   constexpr double kFarthest = 1;
@@ -120,10 +121,16 @@ double go_on_over(const Rows& rows, const ClassBoxes& boxes, const ClassWeights&
   std::vector<double> move(static_cast<std::size_t>(w.stride), 0.0), correction(move);
   std::vector<Integer> changed;
   changed.reserve(static_cast<std::size_t>(classes));
+  const auto correct = [&](Integer i) {
+    std::visit(
+        [&](const auto& kind) { add_to_classes(kind[i], of_v, kind.columns, correction.data(), changed); },
+        rows);
+  };
   Moving moving;
   for (std::size_t j = 0; j < v.size(); ++j) v[j] = weights[j] - v[j];
   ClassParabola straight;
-  for (Integer i = 0; i < rows.count; ++i) {  // 1
+  const Integer count = std::visit([](const auto& kind) { return kind.count; }, rows);
+  for (Integer i = 0; i < count; ++i) {  // 1
     if (boxes.moved[i] == 0) continue;
     boxes.moved[i] = 0;
     const double* const beta = &boxes.multipliers[i * classes];
@@ -136,7 +143,7 @@ double go_on_over(const Rows& rows, const ClassBoxes& boxes, const ClassWeights&
     const Integer own = boxes.codes[i];
     if (leave_walls(beta, move.data(), classes, own, boxes.costs[i])) {
       for (Integer k = 0; k < classes; ++k) correction[k] += move[k];
-      add_to_classes(rows[i], of_v, rows.columns, correction.data(), changed);
+      correct(i);
     }
     straight.add(move[own]);
     moving.add(i, beta, move.data(), classes, own);
@@ -153,7 +160,7 @@ double go_on_over(const Rows& rows, const ClassBoxes& boxes, const ClassWeights&
       if (room < length) {
         correction[own.k] = (room - length) * own.move;
         for (const Entry& entry : moving.others(row)) correction[entry.k] = (room - length) * entry.move;
-        add_to_classes(rows[row.row], of_v, rows.columns, correction.data(), changed);
+        correct(row.row);
         correction[own.k] = 0;
         for (const Entry& entry : moving.others(row)) correction[entry.k] = 0;
       }
@@ -183,13 +190,6 @@ double go_on_over(const Rows& rows, const ClassBoxes& boxes, const ClassWeights&
     v[j] = here;
   }
   return length * (inside.slope - 0.5 * length * inside.curvature);
-}
-
-}  // namespace
-
-double go_on(const StoredRows& rows, const ClassBoxes& boxes, const ClassWeights& w,
-             const ClassesBefore& before) {
-  return std::visit([&](const auto& kind) { return go_on_over(kind, boxes, w, before); }, rows);
 }
 
 }  // namespace maxmargin

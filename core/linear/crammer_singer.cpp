@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "linear/crammer_singer.hpp"
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -138,32 +139,44 @@ struct Moved {
   double largest;
 };
 
-// The scores of the classes of one row that are still looked at, and the exact maximiser over its block (2,
-// 3): the changes of its multipliers, which stay as they are. A number of lanes that is known beforehand
-// saves loops of few rounds most of their time; lanes beyond the classes hold the first of the others once
-// more, with a height that no level reaches. 0 lanes: as many as there are classes.
+// The places of kLanes classes; lanes beyond `some` hold the first of the others once more.
+template <Integer kLanes>
+MAXMARGIN_INLINE std::array<std::int32_t, kLanes> in_lanes(const std::int32_t* places, Integer some) {
+  std::array<std::int32_t, kLanes> known;
+  for (Integer a = 0; a < kLanes; ++a) known[a] = places[a < some ? a : 1];
+  return known;
+}
+
+// The scores of the classes of one row that are still looked at (2): of kLanes of them where their number
+// is known beforehand, and of all where that is 0.
 template <Integer kLanes, class OneRow>
-MAXMARGIN_INLINE Moved best_changes(const OneRow& row, const ClassWeights& w, Integer columns,
-                                    const std::int32_t* places, Integer some, const double* stored,
-                                    double C, double A, Block& block, ClassSweep& sweep) {
+MAXMARGIN_INLINE void look_at(const OneRow& row, const ClassWeights& w, Integer columns,
+                              const std::int32_t* places, Integer some, Block& block) {
+  double* const G = block.scores.data();
+  if constexpr (kLanes > 0) {
+    const auto known = in_lanes<kLanes>(places, some);
+    if (kLanes * kLanesOfOne <= w.stride) return few_scores<kLanes>(row, w, columns, known.data(), G);
+    all_scores(row, w, columns, block.all.data());
+    for (Integer a = 0; a < kLanes; ++a) G[a] = block.all[known[a]];
+  } else if (6 * some <= w.stride) {
+    some_scores(row, w, columns, places, some, G);
+  } else {
+    all_scores(row, w, columns, block.all.data());
+    for (Integer a = 0; a < some; ++a) G[a] = block.all[places[a]];
+  }
+}
+
+// The exact maximiser over the block of one row, whose scores are known (3): the changes of its
+// multipliers, which stay as they are. A number of lanes that is known beforehand saves loops of few rounds
+// most of their time; lanes beyond the classes have a height that no level reaches. 0 lanes: as many as
+// there are classes.
+template <Integer kLanes>
+Moved best_changes(const std::int32_t* places, Integer some, const double* stored, double C, double A,
+                   Block& block, ClassSweep& sweep) {
   const Integer lanes = kLanes > 0 ? kLanes : some;
   double *const G = block.scores.data(), *const D = block.heights.data(),
                 *const change = block.changes.data(), *const beta = block.multipliers.data();
-  std::int32_t known[std::max<Integer>(kLanes, 1)];
-  const std::int32_t* at = places;
-  if constexpr (kLanes > 0) {
-    for (Integer a = 0; a < kLanes; ++a) known[a] = places[a < some ? a : 1];
-    at = known;
-  }
-  if (kLanes > 0 && kLanes * kLanesOfOne <= w.stride) {
-    few_scores<std::max<Integer>(kLanes, 1)>(row, w, columns, at, G);
-  } else if (kLanes == 0 && 6 * some <= w.stride) {
-    some_scores(row, w, columns, at, some, G);
-  } else {
-    all_scores(row, w, columns, block.all.data());
-    for (Integer a = 0; a < lanes; ++a) G[a] = block.all[at[a]];
-  }
-  for (Integer a = 0; a < lanes; ++a) beta[a] = a < some ? stored[at[a]] : 0.0;
+  for (Integer a = 0; a < lanes; ++a) beta[a] = a < some ? stored[places[a]] : 0.0;
   const double own_score = G[0];
   double share = beta[0] * own_score, size = std::max(1.0, std::abs(own_score)), largest = own_score;
   double least = beta[0] < C ? own_score : INFINITY, highest = own_score + A * (C - beta[0]);
@@ -236,7 +249,8 @@ ClassSweep sweep_over(Rows rows, const ClassExamples& examples, std::span<Intege
     Integer some = examples.sizes[i];
     Moved found;
     const auto look = [&]<Integer kLanes>(std::integral_constant<Integer, kLanes>) {
-      found = best_changes<kLanes>(row, w, rows.columns, places, some, stored, C, A, block, sweep);
+      look_at<kLanes>(row, w, rows.columns, places, some, block);
+      found = best_changes<kLanes>(places, some, stored, C, A, block, sweep);
     };
     if (some == 2) {
       look(std::integral_constant<Integer, 2>{});

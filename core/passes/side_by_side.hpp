@@ -75,11 +75,11 @@ struct InRegisters {
   Integer columns, count;
 };
 
-// out_ki = <w_k, x_i> for kPoints vectors w_k whose lanes that do not count are 0, and |x_i|^2; `step` is
-// what lies between the sums of two points.
+// out_ki = <w_k, x_i> for the first `wanted` of kPoints vectors w_k whose lanes that do not count are 0,
+// and |x_i|^2; `step` is what lies between the sums of two points.
 template <int kPoints, class Rows>
-void scores_in_registers(const Rows& rows, const InRegisters& by, const double* points, double* out,
-                         Integer step, double* squared_norms) {
+void scores_in_registers(const Rows& rows, const InRegisters& by, const double* points, Integer wanted,
+                         double* out, Integer step, double* squared_norms) {
   Lanes<double> counted = {}, sums[kPoints + 1][kLane];
   by.for_each([&](Integer, Integer place) {
     if (place >= by.size() - kLane) counted[place - (by.size() - kLane)] = 1;
@@ -104,7 +104,7 @@ void scores_in_registers(const Rows& rows, const InRegisters& by, const double* 
       const Lanes<double> found = lane_sums(vectors);
       std::memcpy(to, &found, static_cast<std::size_t>(some) * sizeof(double));
     };
-    for (int p = 0; p < kPoints; ++p) write(out + p * step + i, sums[p]);
+    for (Integer p = 0; p < wanted; ++p) write(out + p * step + i, sums[p]);
     write(squared_norms + i, sums[kPoints]);
   }
 }
@@ -113,27 +113,30 @@ void scores_in_registers(const Rows& rows, const InRegisters& by, const double* 
 template <class Rows>
 void scores_in_registers(const Rows& rows, std::span<const double> points, double* out,
                          double* squared_norms) {
-  constexpr Integer kMost = 4;  // points of one visit: as many sums as there are registers for
+  constexpr int kMost = 4;  // points of one visit: as many sums as there are registers for
   const InRegisters by(rows.columns);
   const Integer all = static_cast<Integer>(points.size()) / rows.columns;
   std::vector<double> padded(static_cast<std::size_t>(kMost * by.size()));
   Integer first = 0;
   do {
-    const Integer count = std::min(kMost, all - first);
+    const Integer count = std::min<Integer>(kMost, all - first);
     for (Integer p = 0; p < count; ++p) {
       by.for_each([&](Integer column, Integer place) {
         padded[p * by.size() + place] = points[(first + p) * rows.columns + column];
       });
     }
+    // A loop for every number of points would take long to compile: two or three are as many as four.
     const auto visit = [&]<int kPoints>(std::integral_constant<int, kPoints>) {
-      scores_in_registers<kPoints>(rows, by, padded.data(), out + first * rows.count, rows.count,
+      scores_in_registers<kPoints>(rows, by, padded.data(), count, out + first * rows.count, rows.count,
                                    squared_norms);
     };
-    if (count == 0) visit(std::integral_constant<int, 0>());
-    if (count == 1) visit(std::integral_constant<int, 1>());
-    if (count == 2) visit(std::integral_constant<int, 2>());
-    if (count == 3) visit(std::integral_constant<int, 3>());
-    if (count == 4) visit(std::integral_constant<int, 4>());
+    if (count == 0) {
+      visit(std::integral_constant<int, 0>());
+    } else if (count == 1) {
+      visit(std::integral_constant<int, 1>());
+    } else {
+      visit(std::integral_constant<int, kMost>());
+    }
     first += count;
   } while (first < all);
 }
@@ -177,8 +180,9 @@ void add_groups_in_registers(const Rows& rows, Integer first, Integer last, cons
         one[i] = groups[first + i] == group ? c : 0.0;
         other[i] = groups[first + i] == group + 1 ? c : 0.0;
       }
-      for (Integer k = 0; k < by.count; k += kMost) {
-        const Integer wide = std::min(kMost, by.count - k);
+      for (Integer k = 0, wide = 0; k < by.count; k += wide) {
+        const Integer left = by.count - k;
+        wide = left >= kMost ? kMost : left >= 2 ? 2 : 1;
         double* const a = sums.data() + group * by.size() + k * kLane;
         const auto add = [&]<int kCount>(std::integral_constant<int, kCount>) {
           add_two_sums<kCount>(rows, first, some, one.data(), other.data(), k * kLane,
@@ -186,7 +190,6 @@ void add_groups_in_registers(const Rows& rows, Integer first, Integer last, cons
         };
         if (wide == 1) add(std::integral_constant<int, 1>());
         if (wide == 2) add(std::integral_constant<int, 2>());
-        if (wide == 3) add(std::integral_constant<int, 3>());
         if (wide == 4) add(std::integral_constant<int, 4>());
       }
     }

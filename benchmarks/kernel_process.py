@@ -91,8 +91,8 @@ class _Counts:
                 counts.rows[self._number] = self._matrix.computed_rows
                 return rounds
 
-            def move_free(self, *arguments: Any) -> Any:
-                return self._set.move_free(*arguments)
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self._set, name)
 
         core.WorkingSet = Counted
 

@@ -154,7 +154,7 @@ class SmallDual {
   // Steps until no pair violates by more than `share` of the first, or `most` of them; returns their
   // number.
   Integer run(double share, double smallest, Integer most, Watch& watch) {
-    // Of two sides there is no loop of its own for a single part: it would gain little.
+    // Two sides have no loop of their own for a single part: it would be compiled for each type, too.
     if (two_sides_) return run<2, true>(share, smallest, most, watch);
     return parts_.size() > 1 ? run<1, true>(share, smallest, most, watch)
                              : run<1, false>(share, smallest, most, watch);

@@ -16,7 +16,7 @@ from maxmargin.gpu.kernel_rows import CardData
 from maxmargin.gpu.programs import Program
 from maxmargin.kernels.base import Kernel
 
-SET, NEW_OF_A_SIDE, BINS = 1024, 256, 1024
+SET, LOOK, NEW_OF_A_SIDE, BINS = 1024, 4096, 256, 1024
 
 
 class OnCard(np.ndarray):
@@ -50,6 +50,10 @@ class NumpyCard:
     def get(self, values: Any) -> Any:
         return np.array(values)
 
+    def multiply_halves(self, first: Any, second: Any, out: Any, scale: float, *, add: bool) -> None:
+        products = np.float32(scale) * (first.astype(np.float32) @ second.astype(np.float32).T)
+        out[:] = out + products if add else products
+
     def call(self, program: Program, function: str, blocks: Any, threads: int, *arguments: Any) -> None:
         assert function in program.source
         getattr(self, function)(*arguments)
@@ -77,12 +81,90 @@ class NumpyCard:
 
     # ---- working sets -----------------------------------------------------------------------------
 
-    def select_rows(self, begins, alpha, f, y, costs, sets, marked, facts, count, priced, price):
+    # The choice of working sets: all looks of a part at once.
+
+    def find_extremes(self, begins, looks, alpha, f, y, costs, extremes, histogram):
+        histogram[:] = 0
+        for look, (part, first) in enumerate(looks):
+            some = slice(begins[part] + first, min(begins[part] + first + LOOK, begins[part + 1]))
+            slope, rises, falls = _slopes(alpha[some], f[some], y[some], costs[some])
+            extremes[look] = (
+                slope.max(where=rises, initial=-np.inf),
+                (-slope).max(where=falls, initial=-np.inf),
+            )
+
+    def weigh_rows(
+        self, begins, looks, firsts, alpha, f, y, costs, extremes, count, priced, price, bins, sums
+    ):
         for part in range(len(begins) - 1):
             some = slice(begins[part], begins[part + 1])
-            sets[part], facts[part] = _selected(
-                alpha[some], f[some], y[some], costs[some], sets[part], count, price[0] if priced else None
-            )
+            state = alpha[some], f[some], y[some], costs[some]
+            middle = _middle(extremes[firsts[part] : firsts[part + 1]], price[0] if priced else None)
+            for side, of_side in enumerate(_bins(*state, middle, count)):
+                bins[part, side] = np.bincount(of_side[of_side >= 0], minlength=BINS)
+        for look, (part, first) in enumerate(looks):
+            some = slice(begins[part] + first, min(begins[part] + first + LOOK, begins[part + 1]))
+            b = _middle(extremes[firsts[part] : firsts[part + 1]], price[0] if priced else None)[2]
+            lacking = 1.0 - y[some] * (f[some] + b)
+            gap = float((costs[some] * np.maximum(lacking, 0.0) - alpha[some] * lacking).sum())
+            dual = float((alpha[some] - 0.5 * alpha[some] * y[some] * f[some]).sum())
+            sums[look] = gap, dual, float((alpha[some] * y[some]).sum())
+
+    def count_rows(
+        self, begins, looks, firsts, alpha, f, y, costs, extremes, count, priced, price, bins, cuts, tallies
+    ):
+        for part in range(len(begins) - 1):
+            for side in range(2):
+                many, lowest = 0, BINS - 1
+                while lowest >= 0 and many + bins[part, side, lowest] <= NEW_OF_A_SIDE:
+                    many += bins[part, side, lowest]
+                    lowest -= 1
+                cuts[part, side], cuts[part, 2 + side] = lowest, NEW_OF_A_SIDE - many
+
+    def place_rows(
+        self,
+        begins,
+        looks,
+        firsts,
+        alpha,
+        f,
+        y,
+        costs,
+        extremes,
+        count,
+        priced,
+        price,
+        cuts,
+        tallies,
+        fresh,
+        marked,
+    ):
+        for part in range(len(begins) - 1):
+            some = slice(begins[part], begins[part + 1])
+            middle = _middle(extremes[firsts[part] : firsts[part + 1]], price[0] if priced else None)
+            take = np.zeros(len(y[some]), bool)
+            for side, of_side in enumerate(
+                _bins(alpha[some], f[some], y[some], costs[some], middle, count)
+            ):
+                lowest, room = cuts[part, side], cuts[part, 2 + side]
+                take |= of_side > max(lowest, -1)
+                if lowest >= 0:
+                    take[np.flatnonzero(of_side == lowest)[:room]] = True
+            places = np.flatnonzero(take)
+            fresh[part, : len(places)], marked[some] = places, take
+
+    def refill_sets(self, begins, firsts, extremes, priced, price, bins, sums, fresh, marked, sets, facts):
+        for part in range(len(begins) - 1):
+            up, down, b = _middle(extremes[firsts[part] : firsts[part + 1]], price[0] if priced else None)
+            filled = int(np.minimum(bins[part].sum(axis=1), NEW_OF_A_SIDE).sum())
+            own = marked[begins[part] : begins[part + 1]]
+            kept = [place for place in sets[part] if place >= 0 and not own[place]]
+            both = np.concatenate([fresh[part, :filled], kept]).astype(int)[:SET]
+            sets[part] = -1
+            sets[part, : len(both)] = both
+            own[:] = 0
+            gap, dual, balance = sums[firsts[part] : firsts[part + 1]].sum(axis=0)
+            facts[part] = up, down, gap, dual, filled, len(both), b, balance
 
     def form_matrices(self, X, columns, numbers, begins, rows, sets, facts, matrices):
         for part in range(len(begins) - 1):
@@ -172,40 +254,32 @@ def _noise(rows, count):
     return ((bits ^ (bits >> np.uint32(16))) >> np.uint32(8)).astype(np.float32) / np.float32(2**24)
 
 
-def _selected(alpha, f, y, costs, before, count, price):
-    """The working set of a part, and the eight facts."""
+def _slopes(alpha, f, y, costs):
+    """The slopes of the dual by beta, and which beta may rise and fall."""
     slope = (y.astype(np.float64) - f).astype(np.float32)
-    rises, falls = np.where(y > 0, alpha < costs, alpha > 0), np.where(y > 0, alpha > 0, alpha < costs)
-    up, down = slope.max(where=rises, initial=-np.inf), slope.min(where=falls, initial=np.inf)
+    return slope, np.where(y > 0, alpha < costs, alpha > 0), np.where(y > 0, alpha > 0, alpha < costs)
+
+
+def _middle(extremes, price):
+    """The extremes of a part, and b."""
+    up, down = extremes[:, 0].max(), -extremes[:, 1].max()
     middle = down if np.isinf(up) else up if np.isinf(down) else 0.5 * (float(up) + float(down))
-    b = middle if price is None else price
-    lacking = 1.0 - y * (f + b)
-    gap = float((costs * np.maximum(lacking, 0.0) - alpha * lacking).sum())
-    dual = float((alpha - 0.5 * alpha * y * f).sum())
-    take = np.zeros(len(y), bool)
-    for allowed, violation in ((rises, slope - np.float32(b)), (falls, np.float32(b) - slope)):
-        violators = allowed & (violation > 0)
-        if not violators.any():
-            continue
-        bins = np.full(len(y), -1)
-        width = np.float32(max(violation[violators].max(), 1e-30))
+    return up, down, middle if price is None else price
+
+
+def _bins(alpha, f, y, costs, middle, count):
+    """The bin of every row's violation on each side, -1 where it has none."""
+    up, down, b = middle
+    slope, rises, falls = _slopes(alpha, f, y, costs)
+    for allowed, violation, most in (
+        (rises, slope - np.float32(b), up - np.float32(b)),
+        (falls, np.float32(b) - slope, np.float32(b) - down),
+    ):
+        bins, violators = np.full(len(y), -1), allowed & (violation > 0)
+        width = np.float32(max(most, 1e-30))
         share = violation[violators] / width + np.float32(0.5) * _noise(np.flatnonzero(violators), count)
         bins[violators] = np.minimum(BINS - 1, (share * np.float32(BINS / 1.5)).astype(int))
-        counts = np.bincount(bins[violators], minlength=BINS)
-        many, lowest = 0, BINS - 1
-        while lowest >= 0 and many + counts[lowest] <= NEW_OF_A_SIDE:
-            many += counts[lowest]
-            lowest -= 1
-        take |= bins > max(lowest, -1)
-        if lowest >= 0:
-            take[np.flatnonzero(bins == lowest)[: NEW_OF_A_SIDE - many]] = True
-    fresh = np.flatnonzero(take)
-    kept = [place for place in before if place >= 0 and not take[place]]
-    chosen = np.full(SET, -1)
-    both = np.concatenate([fresh, kept]).astype(int)[:SET]
-    chosen[: len(both)] = both
-    facts = up, down, gap, dual, len(fresh), len(both), b, float((alpha * y).sum())
-    return chosen, facts
+        yield bins
 
 
 def _first_of_the_largest(values):

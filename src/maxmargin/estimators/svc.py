@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -189,11 +191,14 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
             from maxmargin.gpu.cards import on_host
 
             X, y = on_host(X), on_host(y)
-        X, targets = self._checked_data(X, y)
+        # A card looks for NaN and infinities in no time, once the values lie there.
+        X, targets = self._checked_data(X, y, check_finite=card is None or sparse.issparse(X))
         weights = weights_or_zero(sample_weight, targets)
         labels, codes = labels_and_codes(targets)
         with held_back() as interrupts:
             data = None if card is None else card.data(given if lies_on_card(given) else X)
+            if data is not None and not data.is_finite:
+                assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
             doubt, shortfall = self._fit_checked(X, labels, codes, weights, data)
         if doubt:
             warnings.warn(doubt, UserWarning, stacklevel=3)
@@ -320,8 +325,8 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
             return None
         return [Solution(alpha=alpha) for alpha in each]
 
-    def _checked_data(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        return self._read(X, y)
+    def _checked_data(self, X: Any, y: ArrayLike, *, check_finite: bool = True) -> tuple[Any, NDArray[Any]]:
+        return self._read(X, y, ensure_all_finite=check_finite)
 
     def _set_model(self, problems: KernelProblems, X: Any, models: Models) -> None:
         """The support vectors, those of the first class first, with their coefficients."""

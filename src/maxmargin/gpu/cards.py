@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy import sparse
 
 from maxmargin.gpu.programs import FUNCTIONS, OPTIONS, Program
@@ -66,6 +67,22 @@ class Card:
         """Memory of the card that nothing is kept in."""
         free = int(self.arrays.cuda.runtime.memGetInfo()[0])
         return free + int(self.arrays.get_default_memory_pool().free_bytes())
+
+    def multiply_halves(self, first: Any, second: Any, out: Any, scale: float, *, add: bool) -> None:
+        """``out = scale first second'``, or that added to it: from half precision to single."""
+        from cupy.cuda import cublas, device
+
+        handle = device.get_cublas_handle()
+        (count, depth), others = first.shape, len(second)
+        factors = np.array([scale, float(add)], np.float32)
+        half, single, in_single = 2, 0, 68  # CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F
+        # Column by column, as cuBLAS sees it, out is its transpose.
+        cublas.gemmEx(
+            handle,
+            *(cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, others, count, depth, factors[:1].ctypes.data),
+            *(second.data.ptr, half, second.strides[0] // 2, first.data.ptr, half, first.strides[0] // 2),
+            *(factors[1:].ctypes.data, out.data.ptr, single, out.strides[0] // 4, in_single, -1),
+        )
 
     def call(self, program: Program, function: str, blocks: Any, threads: int, *arguments: Any) -> None:
         """Run a function of a program, which is compiled when it is first called."""

@@ -43,6 +43,11 @@ class CardData:
         self.X = card.contiguous(card.matrix(X), np.float64 if wide else np.float32)
 
     @property
+    def is_finite(self) -> bool:
+        """Whether no value is NaN or infinite."""
+        return bool(self.card.arrays.isfinite(self.X).all())
+
+    @property
     def columns(self) -> int:
         """The number of columns of X."""
         return int(self.X.shape[1])

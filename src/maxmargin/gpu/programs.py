@@ -16,11 +16,12 @@ import numpy as np
 from maxmargin.kernels.base import Factor, Kernel, Linear
 from maxmargin.types import Vector
 
-WORKING_SETS, EXPANSIONS, ROWS = "working_sets", "expansions", "rows"
-"""The programs: of the kernel solver, in single precision; of kernel values and of passes, in double."""
+SELECTION, WORKING_SETS, EXPANSIONS, ROWS = "selection", "working_sets", "expansions", "rows"
+"""The programs: of the kernel solver, its values in single precision; of kernel values and of passes, in
+double."""
 FUNCTIONS = {
+    SELECTION: ("find_extremes", "weigh_rows", "count_rows", "place_rows", "refill_sets"),
     WORKING_SETS: (
-        "select_rows",
         "form_matrices",
         "gather_matrices",
         "move_pairs",
@@ -33,6 +34,8 @@ FUNCTIONS = {
     ROWS: ("row_products", "column_sums"),
 }
 """The functions of each program that are called from here."""
+_HEADERS = {SELECTION: ("sets.cuh",), WORKING_SETS: ("sets.cuh",)}
+"""What stands before a program, after what is common to all."""
 _SUM = {
     ("product", "power"): "product",
     ("product", "tanh"): "product",
@@ -90,9 +93,16 @@ def program_for(name: str, kernel: Kernel, stored: str) -> Program:
     return Program(name, _source(name, form, real, stored))
 
 
+@cache
 def passes_over(stored: str) -> Program:
     """The program of passes over rows, without a kernel."""
     return program_for(ROWS, Linear(), stored)
+
+
+@cache
+def selection() -> Program:
+    """The program that chooses working sets, whatever the kernel is."""
+    return program_for(SELECTION, Linear(), "float")
 
 
 @cache
@@ -105,7 +115,10 @@ def _source(name: str, form: tuple[tuple[tuple[str, str, int], ...], ...], real:
     ]
     lines.append(f"#define VALUE(sums) ({_expression(form)})")
     folder = files(__package__) / "cuda"
-    texts = [(folder / file).read_text(encoding="utf-8") for file in ("values.cuh", f"{name}.cu")]
+    texts = [
+        (folder / file).read_text(encoding="utf-8")
+        for file in ("values.cuh", *_HEADERS.get(name, ()), f"{name}.cu")
+    ]
     return "\n".join([*lines, *texts])
 
 

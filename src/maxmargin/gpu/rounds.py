@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.gpu.halves import halves_of
 from maxmargin.gpu.kernel_rows import CardKernelRows
 from maxmargin.gpu.programs import (
     BY_PRODUCTS,
@@ -21,15 +22,18 @@ from maxmargin.gpu.programs import (
     Program,
     numbers_of,
     program_for,
+    selection,
     sums_of,
 )
 from maxmargin.gpu.scores import TILE
 from maxmargin.types import Indices, Vector
 
 SET, MOVERS = 1024, 256
-"""Rows of a working set, and threads that move its pairs, as in cuda/working_sets.cu."""
-_FACTS = 8
-"""Numbers that a round tells of each part."""
+"""Rows of a working set, and threads that move its pairs, as in cuda/sets.cuh and cuda/working_sets.cu."""
+LOOK, _BINS, _NEW = 4096, 1024, 512
+"""Rows of a look, bins of violations, and rows that are new in a set at most, as in cuda/selection.cu."""
+_FACTS, _SUMS, _TALLIES = 8, 3, 3
+"""Numbers that a round tells of each part, that a look adds up, and that it counts."""
 _LONG_ROW = 64
 """Columns above which products of matrices are worth their time: with fewer, differences take as long."""
 _SHARE_FOR_MATRIX = 0.6
@@ -42,12 +46,14 @@ _SHARE_OF_FREE = 0.75
 """The share of them that may be inside their walls; of more, the worst violators alone are taken."""
 _LEAST_SHARE_AMONG = 4
 """Rows are solved among themselves where one in so many has room there, or as many as a set has."""
+_MOST_CHANGED = 16_384
+"""Rows whose changes are added to all scores at a time: of more, few rows of products have room."""
 _ROWS_PER_BLOCK = 8
 """Rows that a block of 256 threads adds products up for: one for each warp."""
 
 
 class Facts(NamedTuple):
-    """What the card tells of each part before a round; see cuda/working_sets.cu."""
+    """What the card tells of each part before a round; see cuda/selection.cu."""
 
     up: Vector
     """The largest slope of a multiplier beta that may rise."""
@@ -106,6 +112,7 @@ class Rounds:
         self._by_products = columns > _LONG_ROW and sums_of(rows.kernel) <= BY_PRODUCTS
         """Whether values follow from products of matrices: rows are so long that these are quicker."""
         self._squares: Any = (self._values * self._values).sum(axis=1) if self._by_products else None
+        self._halves = halves_of(card, self._values) if self._by_products else None
         self._is_shared = shared
         self._y, self._costs = card.put(y, np.float32), card.put(costs, np.float64)
         self.alpha, self.scores = arrays.zeros(len(order)), arrays.zeros(len(order))
@@ -129,10 +136,25 @@ class Rounds:
         self._price = arrays.zeros(1)
         self._count = 0
         """Rounds so far."""
-        each = TILE if self._matrix is None else 256
-        firsts = [np.arange(0, size, each) for size in np.diff(begins)]
-        parts = np.repeat(np.arange(self.parts), list(map(len, firsts)))
-        self._tasks = card.put(np.stack([parts, np.concatenate(firsts)], axis=1), np.int64)
+        self._near: Any = None
+        """Which scores are up to date, where rows that matter are solved among themselves; None: all."""
+        self._tasks, _ = self._pieces(TILE if self._matrix is None else 256)
+        self._looks, self._firsts = self._pieces(LOOK)
+        """The looks at all parts, and where those of each part begin."""
+        looks = len(self._looks)
+        self._extremes = arrays.zeros((looks, 2), np.float32)
+        self._sums, self._tallies = arrays.zeros((looks, _SUMS)), arrays.zeros((looks, _TALLIES), np.int32)
+        self._histogram = arrays.zeros((self.parts, 2, _BINS), np.int32)
+        self._cuts = arrays.zeros((self.parts, 4), np.int32)
+        self._fresh = arrays.zeros((self.parts, _NEW), np.int32)
+
+    def _pieces(self, rows: int) -> tuple[Any, Any]:
+        """Pieces of so many rows, each with its part and its first row; and where those of a part begin."""
+        firsts = [np.arange(0, size, rows) for size in np.diff(self._bounds)]
+        counts = list(map(len, firsts))
+        pieces = np.stack([np.repeat(np.arange(self.parts), counts), np.concatenate(firsts)], axis=1)
+        begins = np.concatenate([[0], np.cumsum(counts)])
+        return self.card.put(pieces, np.int64), self.card.put(begins, np.int64)
 
     @property
     def _most_in_matrix(self) -> int:
@@ -171,17 +193,20 @@ class Rounds:
     def _all_values(self) -> Any:
         """The kernel of all pairs of rows."""
         arrays, count = self.card.arrays, len(self._values)
-        matrix = arrays.empty((count, count), np.float32)
+        matrix, others = arrays.empty((count, count), np.float32), self._halves.swapped(slice(None))
         some = max(1, _VALUES_AT_ONCE // count)
         for first in range(0, count, some):
             lines = matrix[first : first + some]
-            arrays.matmul(self._values[first : first + some], self._values.T, out=lines)
+            self._halves.products(slice(first, first + some), others, lines)
             grid, places = (-(-count // 256), len(lines)), (np.int64(count), np.int64(first))
             self._call("finish_values", grid, 256, lines, self._squares, *places, self._numbers)
         return matrix
 
     def _call(self, function: str, blocks: tuple[int, ...], threads: int, *arguments: Any) -> None:
         self.card.call(self._program, function, blocks, threads, *arguments)
+
+    def _select(self, function: str, blocks: tuple[int, ...], *arguments: Any) -> None:
+        self.card.call(selection(), function, blocks, SET, *arguments)
 
     @property
     def beta(self) -> Vector:
@@ -197,21 +222,22 @@ class Rounds:
         """Choose the rows of the next sets; ``price`` is the intercept, where it is given."""
         if price is not None:
             self._price.fill(price)
-        self._call(
-            "select_rows",
+        state = self.alpha, self.scores, self._y, self._costs
+        looked = self._begins, self._looks, self._firsts, *state, self._extremes
+        asked = np.uint32(self._count), np.int32(price is not None), self._price
+        grid = (len(self._looks),)
+        self._select(
+            "find_extremes", grid, self._begins, self._looks, *state, self._extremes, self._histogram
+        )
+        self._select("weigh_rows", grid, *looked, *asked, self._histogram, self._sums)
+        self._select("count_rows", grid, *looked, *asked, self._histogram, self._cuts, self._tallies)
+        placed = self._cuts, self._tallies, self._fresh, self._marked
+        self._select("place_rows", grid, *looked, *asked, *placed)
+        self._select(
+            "refill_sets",
             (self.parts,),
-            SET,
-            self._begins,
-            self.alpha,
-            self.scores,
-            self._y,
-            self._costs,
-            self._sets,
-            self._marked,
-            self._facts,
-            np.uint32(self._count),
-            np.int32(price is not None),
-            self._price,
+            *(self._begins, self._firsts, self._extremes, *asked[1:], self._histogram, self._sums),
+            *(self._fresh, self._marked, self._sets, self._facts),
         )
         self._count += 1
         return Facts(*self.card.get(self._facts).T)
@@ -260,22 +286,31 @@ class Rounds:
             self._call("update_scores", (len(self._tasks),), 256, *seen, *changed)
 
     def _update_by_products(self) -> None:
-        """Scores brought up to date, f += K change, by products of as many rows as there is room for."""
-        arrays, counts = self.card.arrays, self.card.get(self._counts)[:, 1]
+        """Scores brought up to date, f += K change, by products of a part's rows with the changed ones."""
+        counts = self.card.get(self._counts)[:, 1]
         for part in np.flatnonzero(counts):
             begin, end = self._bounds[part : part + 2].tolist()
             many = int(counts[part])
             changed = self._rows[begin + self._places[part, :many]]
-            others, squares = self._values[changed], self._squares[changed]
-            some = max(1, _VALUES_AT_ONCE // many)
-            for first in range(begin, end, some):
-                inside = slice(first, min(first + some, end))
-                rows = self._rows[inside] if self._is_shared else inside
-                products = arrays.matmul(self._values[rows], others.T)
-                count = len(products)
-                given = products, np.int64(count), np.int32(many), self._squares[rows], squares
-                told = self._numbers, self._changes[part], self.scores[inside]
-                self._call("add_products", (-(-count // _ROWS_PER_BLOCK),), 256, *given, *told)
+            rows = self._rows[begin:end]
+            self._add_products(self.scores[begin:end], rows, changed, self._changes[part, :many])
+
+    def _add_products(self, scores: Any, rows: Any, changed: Any, changes: Any) -> None:
+        """The same for the scores of some rows, given which others have changed and by how much.
+
+        As many rows at a time as there is room for products.
+        """
+        arrays, many = self.card.arrays, len(changed)
+        others, squares = self._halves.swapped(changed), self._squares[changed]
+        some = max(1, _VALUES_AT_ONCE // many)
+        products = arrays.empty((min(some, len(scores)), many), np.float32)
+        for first in range(0, len(scores), some):
+            inside = slice(first, min(first + some, len(scores)))
+            own, count = rows[inside], inside.stop - inside.start
+            self._halves.products(own, others, products[:count])
+            given = products, np.int64(count), np.int32(many), self._squares[own], squares
+            told = self._numbers, changes, scores[inside]
+            self._call("add_products", (-(-count // _ROWS_PER_BLOCK),), 256, *given, *told)
 
     def that_matter(self, b: float) -> Any:
         """The rows that may change sides, at the intercept b: as many as a matrix has room for.
@@ -284,10 +319,12 @@ class Rounds:
         that are nearest to being one.
         """
         arrays, alpha = self.card.arrays, self.alpha
+        self._near = arrays.ones(len(alpha), bool) if self._near is None else self._near
         beyond = self._y * (self.scores + b) - 1.0
         at_wall, free = alpha >= self._costs, (alpha > 0.0) & (alpha < self._costs)
         order = arrays.where(free, -arrays.abs(beyond), arrays.where(at_wall, -beyond, beyond))
-        most = min(_MOST_AMONG, self._most_in_matrix)
+        order[~self._near] = np.inf
+        most = min(_MOST_AMONG, self._most_in_matrix, int(self._near.sum()))
         if int(free.sum()) <= _SHARE_OF_FREE * most:
             order[free] = -np.inf
         return arrays.sort(arrays.argsort(order, kind="stable")[:most])
@@ -296,12 +333,35 @@ class Rounds:
         """The same problem on some of its rows: the others keep their multipliers."""
         inner = copy.copy(self)
         inner._values, inner._squares = self._values[which], self._squares[which]
+        inner._halves = self._halves.take(which)
         inner._rows = self.card.arrays.arange(len(which), dtype=np.int64)
         inner._y, inner._costs = self._y[which], self._costs[which]
         inner.alpha, inner.scores = self.alpha[which], self.scores[which]
         inner._begin(np.array([0, len(which)]), with_matrix=True)
         return inner
 
-    def take(self, which: Any, inner: Rounds) -> None:
-        """Take over the multipliers that were found among some rows; scores are to be computed anew."""
+    def take(self, which: Any, inner: Rounds, b: float) -> None:
+        """Take over the multipliers that were found among some rows, at the intercept b there.
+
+        Scores are brought up to date but for those that are so far from changing sides that they would not
+        by as much as any score changes now: what comes after changes less. A proof looks at all of them.
+        """
+        arrays = self.card.arrays
+        changes = (inner.alpha - self.alpha[which]) * self._y[which]
+        moved = arrays.flatnonzero(changes)
         self.alpha[which] = inner.alpha
+        near = arrays.flatnonzero(self._near)
+        before = self.scores[near]
+        scores, begins = before.copy(), range(0, len(moved), _MOST_CHANGED)
+        for some in (moved[begin : begin + _MOST_CHANGED] for begin in begins):
+            self._add_products(scores, near, which[some], changes[some].astype(np.float32))
+        self.scores[near] = scores
+        reach = float(abs(scores - before).max())
+        beyond = self._y * (self.scores + b) - 1.0
+        settled = (self.alpha <= 0.0) & (beyond > reach)
+        settled |= (self.alpha >= self._costs) & (beyond < -reach)
+        self._near &= ~settled
+
+    def begin_with(self, scores: Vector) -> None:
+        """Take over scores that were computed anew, of all rows."""
+        self.scores, self._near = self.card.put(scores[self.order]), None

@@ -3,14 +3,15 @@
 
     minimise over beta   1/2 beta' K beta - y' beta,     sum_i beta_i = 0,   beta_i = alpha_i y_i
 
-A round (gpu/cuda/working_sets.cu) takes the worst violators of the KKT conditions into the set, solves the
+A round takes the worst violators of the KKT conditions into the set (gpu/cuda/selection.cu), solves the
 problem on the set by sequential minimal optimisation inside one multiprocessor, and adds the change to the
-scores of all rows. Values of the kernel are computed where they are needed, in single precision; a matrix
-of all of them is made first where rows are long and it fits. Scores are summed up in double precision.
+scores of all rows (gpu/cuda/working_sets.cu). Values of the kernel are computed where they are needed, in
+single precision; a matrix of all of them is made first where rows are long and it fits (gpu/halves.py).
+Scores are summed up in double precision.
 
 Where rows are long and the matrix has no room, the rows that matter (inside their walls, violators, and
-those that are nearest to being one) are solved among themselves, with a matrix; the scores of all rows are
-then those of the next proof.
+those that are nearest to being one) are solved among themselves, with a matrix; then the scores of all rows
+are brought up to date at once, by products with the rows that have changed.
 
 Parts are blocks of rows that the kernel does not couple: only b is common to them. Where there are several,
 b is a price: a multiplier may move alone and pays b for it, and b moves until the sum of beta is 0.
@@ -21,7 +22,7 @@ No sum depends on which thread comes first, so the same seed gives the same bits
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.kernel.kernel_problem import not_for_pairs, starting_alpha
-from maxmargin.tools.parameters import Seed
+from maxmargin.tools.parameters import NotNegative, Seed
 from maxmargin.types import Indices, Vector
 
 _ROUNDS = 16
@@ -44,7 +45,8 @@ _MOST_PAIRS = 2000
 _LEAST_VIOLATION = 2e-6
 """Slopes in single precision are not known better than this where they are near 1."""
 _SHARE_AMONG = 0.1
-"""The share of the gap of all rows at which the rows that matter are left: a pass takes a second."""
+"""The share of the gap of all rows at which the rows that matter are left: to bring all scores up to date
+takes as long as hundreds of rounds among them."""
 _PRICED_BELOW = 0.3
 """The relative gap from which on the price moves: before, the sum of beta says little."""
 _LARGEST_STEP_OF_B = 0.05
@@ -52,7 +54,7 @@ _LARGEST_STEP_OF_B = 0.05
 _ROUNDS_TO_JUDGE = 12
 """Rounds after which the sum of beta should have fallen by half, or the price moves too slowly."""
 _SHARE_OF_TOL = 0.8
-"""The share of ``tol`` at which one of several problems is left: a proof in double precision sees more."""
+"""The share of ``tol`` at which a problem is left: a proof in double precision sees more."""
 _ROUNDS_WITHOUT_GAIN = 400
 """Rounds in which the gap has to fall by a tenth, or the solver ends."""
 
@@ -101,8 +103,6 @@ class State:
     without_gain: int = 0
     """Rounds since then."""
     finished: bool = False
-    among: float | None = None
-    """The gap of the last problem among the rows that matter, where not all rows are in a step."""
     facts: Facts | None = None
     """What is known before the next round, where the last step looked and did not move."""
     drifted: bool = False
@@ -120,6 +120,12 @@ class GpuWorkingSets(Solver[State]):
 
     seed: Seed = 0
     """The seed of the order of the rows."""
+    until: NotNegative = 0.0
+    """The relative gap that is small enough for a proof: no round is made beyond it."""
+
+    def at_once(self, tol: float) -> Self:
+        """The solver with steps that end where the gap is just small enough."""
+        return self.with_options(until=_SHARE_OF_TOL * tol)
 
     def accepts(self, problem: Problem) -> str | None:
         """Kernel problems with the hinge loss and an exact intercept, with rows on a GPU."""
@@ -149,54 +155,51 @@ class GpuWorkingSets(Solver[State]):
         return np.concatenate(parts)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
-        """Some rounds, until the gap is half of what it was."""
+        """Some rounds, until the gap is half of what it was, or small enough."""
         rounds, price = state.rounds, state.price
+        # Where a proof has been asked for and was not enough, the step has to gain something in any case.
+        enough = 0.0 if state.drifted else self.until
         if state.drifted:
-            scores = problem.rows.scores(self._beta(rounds), budget)
-            rounds.scores = rounds.card.put(scores[rounds.order])
+            rounds.begin_with(problem.rows.scores(self._beta(rounds), budget))
             state.drifted, state.facts = False, None
-        if rounds.is_large:
-            return self._among(state, budget)
-        state.steps, aim = 0, 0.5 * state.estimate
-        while state.steps < _ROUNDS and not budget.spent:
+        aim, turns, state.steps = max(0.5 * state.estimate, enough), 0, 0
+        while turns < _ROUNDS and not budget.spent:
             facts = state.facts or rounds.select(None if price is None else price.b)
             state.facts = facts
             _judge(state, facts)
-            if state.finished or (state.steps and state.estimate <= aim):
+            if state.finished or state.estimate <= (aim if turns else enough):
                 break
+            state.facts, turns = None, turns + 1
+            if rounds.is_large:
+                state.steps += self._among(state, float(facts.b[0]), budget)
+                continue
             if price is not None and state.estimate < _PRICED_BELOW:
                 price.slope = price.slope or max(0.5 * rounds.free, 1.0)
                 price.move(float(facts.balance.sum()))
             rounds.move(None if price is None else price.b, _SHARE, _LEAST_VIOLATION, _MOST_PAIRS)
-            state.steps, state.facts = state.steps + 1, None
+            state.steps += 1
         state.steps = max(state.steps, 1)
         return state
 
     @staticmethod
-    def _among(state: State, budget: Budget) -> State:
-        """Solve among the rows that matter, whose matrix has room.
-
-        The scores of all rows are those of the next proof, which computes them anyway.
-        """
-        rounds, state.steps = state.rounds, 1
-        facts = rounds.select(None)
-        _judge(state, facts)
-        if state.finished:
-            return state
-        which = rounds.that_matter(float(facts.b[0]))
+    def _among(state: State, b: float, budget: Budget) -> int:
+        """Solve among the rows that matter, whose matrix has room; answers how many rounds that took."""
+        rounds, steps = state.rounds, 0
+        which = rounds.that_matter(b)
         inner = rounds.among(which)
         among, aim = State(inner, None), 0.0
         while not budget.spent:
-            _judge(among, inner.select(None))
+            facts = inner.select(None)
+            b = float(facts.b[0])
+            _judge(among, facts)
             # A share of both gaps, so that every step gains something.
             aim = aim or _SHARE_AMONG * min(state.estimate, among.estimate)
             if among.finished or among.estimate <= aim:
                 break
             inner.move(None, _SHARE, _LEAST_VIOLATION, _MOST_PAIRS)
-            state.steps += 1
-        rounds.take(which, inner)
-        state.drifted, state.among = True, among.estimate
-        return state
+            steps += 1
+        rounds.take(which, inner, b)
+        return steps
 
     @staticmethod
     def _beta(rounds: Rounds) -> Vector:
@@ -213,8 +216,7 @@ class GpuWorkingSets(Solver[State]):
 
     def report(self, state: State) -> Report:
         """The gap as the scores tell it; finished where no multiplier has a reason to move, or gains."""
-        estimate = state.estimate if state.among is None else state.among
-        return Report(estimate, state.finished, state.steps)
+        return Report(state.estimate, state.finished, state.steps)
 
 
 def solve_together(

@@ -50,6 +50,11 @@ class NumpyCard:
     def get(self, values: Any) -> Any:
         return np.array(values)
 
+    def send(self, values: Any, budget: Any) -> Any:
+        return self.put(values, np.float64)
+
+    receive = get
+
     def call(self, program: Program, function: str, blocks: Any, threads: int, *arguments: Any) -> None:
         assert function in program.source
         getattr(self, function)(*arguments)

@@ -205,6 +205,10 @@ void bind_rows(nb::module_& m) {
         const auto some = data.row_numbers(order);
         add_rows(data.rows(), some, per_row(coefficients, length(some)).data(), data.per_column(w).data());
       });
+  define_loop(m, "copy", {"values", "out", "budget"},
+              [](const ConstVector& values, const Vector& out, const Budget& budget) {
+                copy(budget, span(values), per_row(out, length(values)));
+              });
   define_loop(m, "squared_norms", {"data", "out", "budget"},
               [](const AnyData& data, const Vector& out, const Budget& budget) {
                 squared_norms(data.rows(), data.per_row(out), budget);

@@ -59,7 +59,8 @@ class PythonSystem final : public System {
     const nb::gil_scoped_acquire lock;
     const auto answer = nb::cast<ConstVector>(object_.attr(name)(argument(arrays)..., nb::find(budget)));
     require(answer.size() == out.size(), "a system must answer with arrays of the right lengths");
-    std::copy_n(answer.data(), out.size(), out.begin());
+    const nb::gil_scoped_release unlocked;
+    copy(budget, {answer.data(), out.size()}, out);
   }
 
   nb::handle object_;
@@ -210,9 +211,9 @@ void bind_systems(nb::module_& m) {
          [](Hessian* self, std::size_t count, const ConstVector& regulariser) {
            new (self) Hessian(count, span(regulariser));
          });
-  define(hessian, "update", {"curvatures", "add"},
-         [](Hessian& self, const ConstVector& curvatures, const nb::callable& add) {
-           self.update(per_row(curvatures, static_cast<Integer>(self.count())),
+  define(hessian, "update", {"curvatures", "budget", "add"},
+         [](Hessian& self, const ConstVector& curvatures, const Budget& budget, const nb::callable& add) {
+           self.update(per_row(curvatures, static_cast<Integer>(self.count())), budget,
                        [&](std::span<const double> c, auto) { add(argument(c)); });
          });
   hessian.def("scale", &Hessian::scale, "factor"_a).def_prop_ro("lower", [](Hessian& self) {

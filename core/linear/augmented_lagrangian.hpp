@@ -34,11 +34,12 @@ struct Standing {
 
   // Begins with a point whose multipliers nothing is known of but that they are feasible.
   void begin(double value, const std::vector<double>& point, const std::vector<double>& feasible);
-  void remember(const Values& now, double balancing, const NewtonPoint& at);
+  void remember(const Values& now, double balancing, const NewtonPoint& at, const Budget& budget);
 
  private:
   void remember_point(double value, const std::vector<double>& point);
-  void remember_multipliers(const Values& now, double balancing, const NewtonPoint& at);
+  void remember_multipliers(const Values& now, double balancing, const NewtonPoint& at,
+                            const Budget& budget);
   // Whether b is too far off to tell what multipliers out of balance are worth: above the primal value.
   bool is_false(double value, double out_of_balance) const;
 };
@@ -78,7 +79,7 @@ class AugmentedLagrangian : public SecondOrderMethod {
   // In the first gradient for an alpha, the multipliers of free rows are not clipped: the step then aims at
   // m_i = 1 for all of them.
   void leave_unclipped(System& system, const Budget& budget);
-  void take_next_alpha(System& system);
+  void take_next_alpha(System& system, const Budget& budget);
 
   bool begun_ = false;  // whether the first step of this alpha has been taken
 };

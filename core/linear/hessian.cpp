@@ -4,19 +4,34 @@
 #include <algorithm>
 #include <cmath>
 
+#include "machine/threads.hpp"
+
 namespace maxmargin {
 
-void Hessian::update(std::span<const double> curvatures, const Add& add) {
+void Hessian::update(std::span<const double> curvatures, const Budget& budget, const Add& add) {
   constexpr double kRounding = 1e-14;  // of curvatures that were multiplied by a factor
-  std::size_t free = 0, changed = 0;
-  for (std::size_t i = 0; i < changes_.size(); ++i) {
-    const double h = curvatures[i];
-    changes_[i] = std::abs(h - counted_[i]) > kRounding * h ? h - counted_[i] : 0.0;
-    free += h != 0;
-    changed += changes_[i] != 0;
+  struct Counts {
+    Integer free = 0, changed = 0;
+  };
+  const Integer count = static_cast<Integer>(changes_.size()), threads = budget.threads_for(count);
+  std::vector<Counts> parts(static_cast<std::size_t>(threads));
+  in_parallel(threads, count, [&](Integer thread, Integer begin, Integer end) {
+    Counts own;
+    for (Integer i = begin; i < end; ++i) {
+      const double h = curvatures[i];
+      changes_[i] = std::abs(h - counted_[i]) > kRounding * h ? h - counted_[i] : 0.0;
+      own.free += h != 0;
+      own.changed += changes_[i] != 0;
+    }
+    parts[thread] = own;
+  });
+  Counts all;
+  for (const Counts& part : parts) {
+    all.free += part.free;
+    all.changed += part.changed;
   }
-  if (changed < free) {
-    for (std::size_t i = 0; i < changes_.size(); ++i) counted_[i] += changes_[i];
+  if (all.changed < all.free) {
+    for_each_row(budget, changes_.size(), [&](std::size_t i) { counted_[i] += changes_[i]; });
     add(std::span<const double>(changes_), std::span(lower_));
     if (!is_worn()) return;
   }

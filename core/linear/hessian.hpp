@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "machine/budget.hpp"
+
 namespace maxmargin {
 
 // sum_i h_i z_i z_i', the lower triangle, from step to step: a row whose curvature h_i stays costs nothing.
@@ -21,7 +23,7 @@ class Hessian {
   // For these curvatures: add(c, lower) adds sum_i c_i z_i z_i' for the rows that changed, or for all of
   // them where these are fewer.
   using Add = std::function<void(std::span<const double> c, std::span<double> lower)>;
-  void update(std::span<const double> curvatures, const Add& add);
+  void update(std::span<const double> curvatures, const Budget& budget, const Add& add);
   // Prepares for curvatures that are all so many times the last ones.
   void scale(double factor);
   void clear();

@@ -76,7 +76,8 @@ struct NewtonPoint {
       system.combine(per_row, per_column, budget);
       for (std::size_t j = 0; j < v.size(); ++j) combined[j] += per_column[j];
     } else {
-      for (std::size_t i = 0; i < per_row.size(); ++i) per_row[i] = terms.labels[i] * multipliers[i];
+      for_each_row(budget, per_row.size(),
+                   [&](std::size_t i) { per_row[i] = terms.labels[i] * multipliers[i]; });
       system.combine(per_row, combined, budget);
       peak = sums.multipliers;
     }
@@ -94,7 +95,7 @@ struct NewtonPoint {
     std::vector<double>&p = per_column, &changes = per_row;
     if (!system.solve(curvatures, p, budget)) return std::nullopt;
     system.scores(p, changes, budget);
-    for (std::size_t i = 0; i < changes.size(); ++i) changes[i] *= terms.labels[i];
+    for_each_row(budget, changes.size(), [&](std::size_t i) { changes[i] *= terms.labels[i]; });
     double slope = 0, curvature = 0;
     for (std::size_t j = 0; j < v.size(); ++j) {
       slope += terms.regulariser[j] * p[j] * v[j];
@@ -102,7 +103,7 @@ struct NewtonPoint {
     }
     const double length = line_search(piece, margins, changes.data(), slope, curvature, budget);
     for (std::size_t j = 0; j < v.size(); ++j) v[j] += length * p[j];
-    for (std::size_t i = 0; i < changes.size(); ++i) margins[i] += length * changes[i];
+    for_each_row(budget, changes.size(), [&](std::size_t i) { margins[i] += length * changes[i]; });
     refresh(piece, system, budget);
     return length;
   }

@@ -25,7 +25,7 @@ void SmallSystem::combine(std::span<const double> c, std::span<double> out, cons
 
 bool SmallSystem::solve(std::span<const double> h, std::span<double> x, const Budget& budget) {
   const Integer size = static_cast<Integer>(x.size());
-  hessian_.update(h, [&](std::span<const double> c, std::span<double> lower) {
+  hessian_.update(h, budget, [&](std::span<const double> c, std::span<double> lower) {
     add_outer_products(rows_, c.data(), lower, size, budget);
   });
   const std::span<const double> lower = hessian_.lower();

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 
 #include "data/rows.hpp"
+#include "machine/budget.hpp"
 
 namespace maxmargin {
 
@@ -27,6 +29,24 @@ void in_parallel(Integer threads, Integer count, const Work& work) {
   // By its address also where there is one share: the loop would be compiled a second time.
   share_among_threads(
       threads, [](const void* given, Integer share) { (*static_cast<const Job*>(given))(share); }, &job);
+}
+
+// Calls work(i) for 0 .. count - 1, in registers and on as many threads as numbers of the memory are worth.
+template <class Work>
+void for_each_row(const Budget& budget, std::size_t count, const Work& work) {
+  const Integer all = static_cast<Integer>(count);
+  in_parallel(budget.threads_for(all), all, [&](Integer, Integer begin, Integer end) {
+#pragma omp simd
+    for (Integer i = begin; i < end; ++i) work(static_cast<std::size_t>(i));
+  });
+}
+
+// One array becomes another: no core alone fills the memory's bandwidth.
+inline void copy(const Budget& budget, std::span<const double> from, std::span<double> to) {
+  const Integer count = static_cast<Integer>(from.size());
+  in_parallel(budget.threads_for(count), count, [&](Integer, Integer begin, Integer end) {
+    std::copy(from.begin() + begin, from.begin() + end, to.begin() + begin);
+  });
 }
 
 // Calls work(item) for 0 .. count - 1 on several threads; whoever is free takes the next.

@@ -13,11 +13,23 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from maxmargin import core
 from maxmargin.gpu import cards
 from maxmargin.gpu.cards import Card, NoCardError, the_card
 from maxmargin.gpu.kernel_rows import CardData
 from maxmargin.gpu.programs import FUNCTIONS, OPTIONS, ROWS, passes_over
 from tests.gpu.numpy_card import OnCard
+
+
+class Settable(OnCard):
+    """An array that takes values of an array of NumPy, and gives them back."""
+
+    def set(self, values):
+        self[:] = values
+
+    def get(self, out):
+        out[:] = self
+        return out
 
 
 class CuPy(ModuleType):
@@ -37,7 +49,10 @@ class CuPy(ModuleType):
         device = SimpleNamespace(
             id=3, compute_capability=capability, synchronize=lambda: self.asked.append(("wait",))
         )
-        self.cuda = SimpleNamespace(runtime=runtime, Device=lambda: device)
+        stream = SimpleNamespace(synchronize=lambda: self.asked.append(("copied",)))
+        self.cuda = SimpleNamespace(
+            runtime=runtime, Device=lambda: device, get_current_stream=lambda: stream
+        )
 
     def _counted(self) -> int:
         if isinstance(self._count, Exception):
@@ -46,6 +61,9 @@ class CuPy(ModuleType):
 
     def asarray(self, values, dtype=None):
         return np.array(values, dtype).view(OnCard)
+
+    def empty(self, count):
+        return np.empty(count).view(Settable)
 
     def asnumpy(self, values):
         return np.array(values)
@@ -132,6 +150,22 @@ def test_arrays_and_matrices_on_the_card(monkeypatch):
     data = card.data(X)
     assert isinstance(data, CardData)
     assert data.card is card
+
+
+def test_long_arrays_go_by_way_of_fixed_memory(monkeypatch):
+    cupy, rooms = CuPy(), []
+    card, cupyx = Card(cupy), ModuleType("cupyx")
+    cupyx.empty_pinned = lambda count: rooms.append(np.empty(count)) or rooms[-1]
+    monkeypatch.setitem(sys.modules, "cupyx", cupyx)
+    few, many = np.arange(9.0), np.arange(100_000)
+    assert np.array_equal(card.receive(card.send(few, core.ALL_CORES)), few)
+    assert not rooms
+    there = card.send(many, core.ALL_CORES)
+    assert isinstance(there, Settable)
+    # The room is another's only after the copy.
+    assert cupy.asked == [("copied",)]
+    assert np.array_equal(card.receive(there), many)
+    assert len(rooms) == 2
 
 
 def test_answers_come_in_the_kind_of_the_question(installed, monkeypatch):

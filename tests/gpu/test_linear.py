@@ -53,8 +53,28 @@ def test_the_four_things():
     np.testing.assert_allclose(rows.combine(c), X.T @ c)
     np.testing.assert_allclose(rows.gram(c), X.T @ (c[:, np.newaxis] * X), atol=1e-12)
     np.testing.assert_allclose(rows.squared_norms, (X * X).sum(axis=1))
+    assert not rows.scores(np.zeros(7)).any()
+    products, sums, total = rows.bordered_gram(c)
+    np.testing.assert_array_equal(products, rows.gram(c))
+    np.testing.assert_array_equal(sums, rows.combine(c))
+    assert total == pytest.approx(c.sum())
     some, others = np.array([3, 1]), np.array([5])
+    np.testing.assert_array_equal(rows.take(some).dense(np.arange(2)), X[some])
     np.testing.assert_allclose(rows.block(some, others), X[some] @ X[others].T)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_a_sample_of_many_rows_is_the_start(loss, monkeypatch):
+    random, taken = np.random.default_rng(3), []
+    X = random.normal(size=(20_000, 4))
+    y = X[:, 0] + random.normal(size=20_000) > 0.2
+    take = CardRows.take
+    monkeypatch.setattr(CardRows, "take", lambda rows, order: taken.append(len(order)) or take(rows, order))
+    here = LinearSVC(loss=loss, tol=1e-8).fit(X, y)
+    there = LinearSVC(loss=loss, tol=1e-8, device="cuda").fit(X, y)
+    assert taken == [1000]
+    assert there.status_.certified
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=0.01)
 
 
 def test_sparse_rows_have_all_their_values_there():

@@ -200,7 +200,7 @@ def test_scale_saves_the_work_and_not_the_answer(shape, intercept, layout):
         factor = system.factor(curvatures, ONE)
         assert_solved(case, factor.solve(gradient), curvatures, gradient)
         seen = []
-        system._matrix.kept.update(curvatures, seen.append)
+        system._matrix.kept.update(curvatures, ONE, seen.append)
         assert not seen[0].any()
 
 
@@ -761,6 +761,34 @@ def test_steps_at_once_end_with_the_budget():
     np.testing.assert_array_equal(solver.step(problem, state, spent).method.v, alone.method.v)
 
 
+class WholePasses(Rows):
+    """Rows that show no single row: steps then ask for whole passes."""
+
+    offers_single_rows = False
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_threads_share_the_rows_of_whole_passes(loss):
+    """So many rows that each thread gets a part of them: only the order of sums may differ."""
+    case = case_of(300_000, 2, "exact")
+    solver, numbers = (AugmentedLagrangian if loss == "hinge" else Newton)(sweeps=0, sampling=False), []
+    problem = Problem.of(WholePasses(case.X), case.y, loss=loss)
+    for budget in (ONE, TWO):
+        state = solver.begin(problem, Solution(), budget)
+        for _ in range(4):
+            state = solver.step(problem, state, budget)
+        numbers.append([state.method.primal, *state.method.v])
+    np.testing.assert_allclose(*numbers, rtol=1e-7, atol=1e-12)
+
+
+def test_an_array_is_copied_by_several_threads():
+    given, out = np.arange(300_000.0), np.zeros(300_000)
+    core.copy(given, out, TWO)
+    np.testing.assert_array_equal(out, given)
+    with pytest.raises(ValueError, match="per row"):
+        core.copy(given, out[1:], TWO)
+
+
 def test_a_small_step_beyond_float64_ends_the_run():
     X, y = np.array([[1e99], [-1e99]]), np.array([1.0, -1.0])
     problem = replace(Problem.of(X, y, loss="squared_hinge"), costs=np.full(2, 1e150))
@@ -777,7 +805,7 @@ def test_a_small_system_needs_a_place_for_every_column(size):
 
 def test_a_hessian_needs_a_number_for_every_row():
     with pytest.raises(ValueError, match="per row"):
-        core.Hessian(3, np.ones(2)).update(np.ones(4), print)
+        core.Hessian(3, np.ones(2)).update(np.ones(4), ONE, print)
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)

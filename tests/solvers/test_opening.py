@@ -83,6 +83,18 @@ def test_a_budget_that_ends_in_the_opening_still_gives_a_model():
         assert 0.0 < model.certificate.dual <= model.certificate.primal < problem.total_cost
 
 
+@pytest.mark.parametrize("loss", SOLVERS)
+def test_the_steps_on_a_sample_are_one_step(loss):
+    problem, solver = many_rows(loss=loss), SOLVERS[loss]
+    after = solver.step(problem, solver.init(problem, None), UNLIMITED)
+    assert not isinstance(after, Opening)
+    spent = core.Budget(np.inf, 1)
+    spent.stop()
+    cut_short = solver.step(problem, solver.init(problem, None), spent)
+    assert isinstance(cut_short, Opening)
+    assert cut_short.steps_left > 40
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", ["dense", "int32", "int64"])
 def test_rows_that_are_taken(kind, dtype):

@@ -3,19 +3,30 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
+from maxmargin import core
 from maxmargin.gpu.programs import FUNCTIONS, OPTIONS, Program
+from maxmargin.types import Vector
 
 if TYPE_CHECKING:
     from maxmargin.gpu.kernel_rows import CardData
 
 _LEAST_CAPABILITY = 75
 """The compute capability, times ten, that the programs need: Turing, of 2018."""
+_LONG = 1 << 16
+"""Numbers from which it pays to copy an array by way of memory that stays in its place: half a megabyte."""
+
+
+_LARGE = 1 << 24
+"""Bytes from which a matrix is sent by several threads: to begin them takes a tenth of a millisecond."""
+_SENDERS, _PIECE = 4, 1 << 22
+"""Threads that send a matrix, and bytes that one of them sends at a time: four saturate the bus."""
 
 
 class NoCardError(ValueError):
@@ -42,11 +53,34 @@ class Card:
 
     def matrix(self, X: Any) -> Any:
         """A matrix on the card with all its values, also those that are 0; one that lies there as it is."""
+        if isinstance(X, np.ndarray) and X.nbytes >= _LARGE and X.flags.c_contiguous:
+            return self._piece_by_piece(X)
         if not sparse.issparse(X):
             return self.put(X)
         from cupyx.scipy import sparse as on_card  # type: ignore[import-not-found]
 
         return on_card.csr_matrix(X).toarray()
+
+    def _piece_by_piece(self, X: Any) -> Any:
+        """A large matrix on the card: threads copy pieces of it to memory that the system cannot move.
+
+        From there they go on at the bus's own speed, while other pieces are copied.
+        """
+        there = self.arrays.empty(X.shape, X.dtype)
+        given, size = X.reshape(-1).view(np.uint8), X.nbytes
+
+        def send(first: int) -> None:
+            stream = self.arrays.cuda.Stream(non_blocking=True)
+            room = self._fixed(_PIECE, np.uint8)
+            for begin in range(first, size, _SENDERS * _PIECE):
+                piece = given[begin : begin + _PIECE]
+                np.copyto(room[: len(piece)], piece)
+                (there.data + begin).copy_from_host_async(room.ctypes.data, len(piece), stream)
+                stream.synchronize()  # before the room is used again
+
+        with ThreadPoolExecutor(_SENDERS) as pool:
+            list(pool.map(send, range(0, min(size, _SENDERS * _PIECE), _PIECE)))
+        return there
 
     def contiguous(self, values: Any, dtype: Any) -> Any:
         """The same values row by row."""
@@ -61,6 +95,33 @@ class Card:
     def get(self, values: Any) -> Any:
         """An array of NumPy."""
         return self.arrays.asnumpy(values)
+
+    def send(self, values: Vector, budget: core.Budget) -> Any:
+        """Numbers of each row on the card: long arrays by way of memory that the system cannot move.
+
+        Such copies run at the bus's own speed, several times that of others, and need no fresh memory.
+        """
+        if len(values) < _LONG:
+            return self.put(values, np.float64)
+        room, out = self._fixed(len(values)), self.arrays.empty(len(values))
+        core.copy(np.ascontiguousarray(values, np.float64), room, budget)
+        out.set(room)
+        self.arrays.cuda.get_current_stream().synchronize()  # before the room is another's
+        return out
+
+    def receive(self, values: Any) -> Vector:
+        """Numbers of each row as an array of NumPy, in such memory where they are many."""
+        if len(values) < _LONG:
+            return np.asarray(self.get(values))
+        out: Vector = values.get(out=self._fixed(len(values)))
+        return out
+
+    @staticmethod
+    def _fixed(count: int, dtype: Any = np.float64) -> Any:
+        """Memory that stays in its place, out of CuPy's pool of it, to which it goes back."""
+        from cupyx import empty_pinned  # type: ignore[import-not-found]
+
+        return empty_pinned(count, dtype)
 
     @property
     def free_bytes(self) -> int:

@@ -57,10 +57,12 @@ class CardRows(RowSpace):
         blocks = (-(-self.count // _ROWS_PER_BLOCK),)
         given = self.data.X, *shape, w, np.int32(squares), out
         self.card.call(self._program, "row_products", blocks, 256, *given)
-        return np.asarray(self.card.get(out))
+        return self.card.receive(out)
 
     def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
-        """``<w, x_i>`` of every row."""
+        """``<w, x_i>`` of every row; no pass for w = 0."""
+        if not w.any():
+            return np.zeros(self.count)
         return self._row_products(self.card.put(w), squares=False)
 
     @cached_property
@@ -70,24 +72,44 @@ class CardRows(RowSpace):
 
     def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
         """``sum_i coefficient_i x_i``."""
+        return np.asarray(self.card.get(self._combined(self.card.send(coefficients, budget))))
+
+    def _combined(self, coefficients: Any) -> Any:
         groups = -(-self.count // _ROWS_AT_ONCE)
         partial = self.card.arrays.empty((groups, self.columns))
         shape = np.int64(self.count), np.int32(self.columns)
         blocks = (-(-self.columns // _LANES), groups)
-        given = self.data.X, *shape, self.card.put(coefficients), partial
+        given = self.data.X, *shape, coefficients, partial
         self.card.call(self._program, "column_sums", blocks, 1024, *given)
-        return np.asarray(self.card.get(partial.sum(axis=0)))
+        return partial.sum(axis=0)
 
     def gram(self, weights: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``sum_i weight_i x_i x_i'``: products of matrices, of those rows that count."""
-        arrays, there = self.card.arrays, self.card.put(weights)
+        return np.asarray(self.card.get(self._products(self.card.send(weights, budget))))
+
+    def bordered_gram(
+        self, weights: Vector, budget: core.Budget = core.ALL_CORES
+    ) -> tuple[Matrix, Vector, float]:
+        """``gram`` and ``combine`` of the same weights, copied to the card once, and their sum."""
+        there, get = self.card.send(weights, budget), self.card.get
+        combined = np.asarray(get(self._combined(there)))
+        return np.asarray(get(self._products(there))), combined, float(get(there.sum()))
+
+    def _products(self, there: Any) -> Any:
+        arrays = self.card.arrays
         out, which = arrays.zeros((self.columns, self.columns)), arrays.flatnonzero(there)
         some = max(1, _VALUES_AT_ONCE // max(self.columns, 1))
         for first in range(0, len(which), some):
             place = which[first : first + some]
             rows = self.data.X[place].astype(np.float64)
             out += arrays.matmul((rows * there[place][:, np.newaxis]).T, rows)
-        return np.asarray(self.card.get(out))
+        return out
+
+    offers_samples = True
+
+    def take(self, order: Indices) -> CardRows:
+        """A copy of some rows, in the order given."""
+        return CardRows(self.card.data(self.data.X[self.card.put(order)]))
 
     def _dense(self, which: Indices) -> Any:
         return self.data.X[self.card.put(which)].astype(np.float64)

@@ -92,6 +92,12 @@ class RowSpace(ABC):
     def gram(self, weights: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``sum_i weight_i x_i x_i'``, a matrix of d rows and columns."""
 
+    def bordered_gram(
+        self, weights: Vector, budget: core.Budget = core.ALL_CORES
+    ) -> tuple[Matrix, Vector, float]:
+        """``gram`` and ``combine`` of the same weights, and their sum: ``gram`` of rows that end with 1."""
+        return self.gram(weights, budget), self.combine(weights, budget), float(weights.sum())
+
     @property
     @abstractmethod
     def squared_norms(self) -> Vector:
@@ -195,6 +201,11 @@ class RowSpace(ABC):
     def is_stored(self) -> bool:
         """Whether the values lie in memory: whether there are ``stored_data`` and ``take``."""
         return False
+
+    @property
+    def offers_samples(self) -> bool:
+        """Whether there is ``take``: rows that lie elsewhere, as on a GPU, may have it, too."""
+        return self.is_stored
 
     @property
     def stored_data(self) -> core.Data:

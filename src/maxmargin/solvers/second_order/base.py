@@ -116,11 +116,15 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         return self.begin(problem, start, core.ALL_CORES, before.system.at_costs_of(problem, factor))
 
     def step(self, problem: Problem, state: Opening | State, budget: Budget) -> Opening | State:
-        """A step of the opening at first, then of the solver's own."""
+        """A step of the opening at first, then of the solver's own.
+
+        All steps on a sample are one: a proof between two of them would take longer than all of them.
+        """
         if not isinstance(state, Opening):
             return self.advance(problem, state, budget)
-        if not state.step(budget):
-            return state
+        while not state.step(budget):
+            if not state.sampled or budget.spent:
+                return state
         return self.after(state).begin(problem, state.solution(budget), budget)
 
     def solution(self, problem: Problem, state: Opening | State, budget: Budget) -> Solution:

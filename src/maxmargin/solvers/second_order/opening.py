@@ -34,7 +34,7 @@ def sample_size(problem: Problem) -> int:
     """How many rows tell enough about the others; 0 where the rows are too few to spare any."""
     n = problem.rows.count
     size = max(ROWS_PER_COLUMN * (problem.rows.columns + 1), n // SAMPLE_AT_LEAST)
-    return size if problem.rows.is_stored and n >= SAMPLED_ROWS and size * SAMPLE_AT_MOST <= n else 0
+    return size if problem.rows.offers_samples and n >= SAMPLED_ROWS and size * SAMPLE_AT_MOST <= n else 0
 
 
 @dataclass

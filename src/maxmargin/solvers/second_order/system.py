@@ -108,7 +108,9 @@ class NewtonSystem:
     def scores(self, step: Vector, budget: Budget) -> Vector:
         """``<p, z_i>``: one pass."""
         scores = self.problem.rows.scores(step[: self.columns], budget)
-        return scores + step[-1] if self.has_intercept else scores
+        if self.has_intercept:
+            scores += step[-1]
+        return scores
 
     def combine(self, coefficients: Vector, budget: Budget) -> Vector:
         """``sum_i coefficient_i z_i``: one pass over the rows whose coefficient is not zero."""
@@ -158,17 +160,20 @@ class Hessian:
 
     def at(self, curvatures: Vector, budget: Budget) -> Matrix:
         """The matrix for these curvatures."""
-        self.kept.update(curvatures, lambda changes: self._add(changes, budget))
+        self.kept.update(curvatures, budget, lambda changes: self._add(changes, budget))
         return self.lower
 
     def _add(self, changes: Vector, budget: Budget) -> None:
         """Add ``sum_i change_i z_i z_i'`` to the lower triangle."""
         d = self.rows.columns
         if self.data is None:
-            self.lower[:d, :d] += self.rows.gram(changes, budget)
-            if len(self.lower) > d:
-                self.lower[d, :d] += self.rows.combine(changes, budget)
-                self.lower[d, d] += changes.sum()
+            if len(self.lower) == d:
+                self.lower += self.rows.gram(changes, budget)
+                return
+            products, sums, total = self.rows.bordered_gram(changes, budget)
+            self.lower[:d, :d] += products
+            self.lower[d, :d] += sums
+            self.lower[d, d] += total
         elif self.blocked:
             self._add_blocks(self.data, np.flatnonzero(changes > 0), changes, 1.0, budget)
             self._add_blocks(self.data, np.flatnonzero(changes < 0), changes, -1.0, budget)

@@ -407,10 +407,11 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
         """The scores of all rows, one column for each problem."""
         check_is_fitted(self)
         if (card := card_for(self.device, X)) is not None:
-            return self._scores_on_card(card, X)
+            return np.asarray(card.get(self._scores_on_card(card, X)))
         return self._problem_scores(self._to_score(X), self.intercept_, Budget(math.inf, self._threads()))
 
-    def _scores_on_card(self, card: Card, X: Any) -> NDArray[np.float64]:
+    def _scores_on_card(self, card: Card, X: Any) -> Any:
+        """The same as an array on the card."""
         from maxmargin.gpu.cards import refuse_other_columns
         from maxmargin.gpu.scores import scores_on_card
 
@@ -418,8 +419,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
             X = validate_data(self, X, order="C", reset=False, **MATRIX)
         else:
             refuse_other_columns(self, X)
-        scores = scores_on_card(card, self._problem_scores, X, self.intercept_)
-        return np.asarray(card.get(scores))
+        return scores_on_card(card, self._problem_scores, X, self.intercept_)
 
     def decision_function(self, X: Any) -> Any:
         """``<w, phi(x)> + b`` of each row; of several classes one column per class, or per pair.
@@ -441,11 +441,13 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
                 "break_ties must be False when decision_function_shape is 'ovo': scores of pairs break no "
                 "ties. Use decision_function_shape='ovr'."
             )
-        scores, kind = self._scores(X), self._problem_scores.kind
+        kind = self._problem_scores.kind
         if self.break_ties and len(kind) > 1:
-            codes = kind.class_scores(scores).argmax(axis=1)
+            codes = kind.class_scores(self._scores(X)).argmax(axis=1)
+        elif (card := card_for(self.device, X)) is not None:
+            codes = card.get(kind.decide(self._scores_on_card(card, X), card.put))
         else:
-            codes = kind.decide(scores)
+            codes = kind.decide(self._scores(X))
         return in_the_kind_of(X, np.asarray(self.classes_[codes]))
 
     @available_if(_offers_probabilities)  # type: ignore[untyped-decorator]

@@ -67,6 +67,7 @@ class Card:
         From there they go on at the bus's own speed, while other pieces are copied.
         """
         there = self.arrays.empty(X.shape, X.dtype)
+        self.wait()  # for whatever may still use this memory
         given, size = X.reshape(-1).view(np.uint8), X.nbytes
 
         def send(first: int) -> None:

@@ -23,6 +23,9 @@ TILE = 64
 """Rows and columns of a tile of values: see cuda/values.cuh."""
 _VALUES_AT_ONCE = 2**28
 """Values of the kernel that are held at a time: 2 GB."""
+_COLUMNS_PER_PROBLEM = 4
+"""Sums of all problems over all support vectors are one product of matrices, which is quick where it is
+a small part of the product that the values come from: one problem to so many columns, at most."""
 _MOST_ROWS = 65535
 """Rows of a grid of blocks of threads, at most: a limit of CUDA."""
 
@@ -34,8 +37,28 @@ class Support(NamedTuple):
     squares: Any
 
 
-_SUPPORTS: WeakKeyDictionary[KernelScores, Support] = WeakKeyDictionary()
-"""The support vectors of models that have predicted there, on the card as long as the model lives."""
+class _Model(NamedTuple):
+    """What predictions on the card need of a model."""
+
+    support: Support
+    coefficients: Any
+    weights: Any
+    """A column for each problem, with zeros for support vectors of other classes; None: there are too many
+    problems for that to be quicker than the sums over each class."""
+
+    @classmethod
+    def of(cls, card: Card, scores: KernelScores) -> _Model:
+        support, kind = support_of(card, scores.support), scores.kind
+        weights = None
+        if len(kind) <= max(len(scores.coefficients), support.rows.shape[1] // _COLUMNS_PER_PROBLEM):
+            owners = np.repeat(np.arange(len(scores.counts)), scores.counts)
+            each = [kind.coefficients(scores.coefficients, k, owners) for k in range(len(kind))]
+            weights = card.put(np.ascontiguousarray(np.array(each).T))
+        return cls(support, card.put(scores.coefficients), weights)
+
+
+_MODELS: WeakKeyDictionary[KernelScores, _Model] = WeakKeyDictionary()
+"""Of models that have predicted there, on the card as long as the model lives."""
 
 
 def by_products(kernel: Kernel, columns: int) -> bool:
@@ -77,17 +100,21 @@ def values_on_card(card: Card, kernel: Kernel, X: Any, support: Support) -> Iter
 
 def scores_on_card(card: Card, scores: KernelScores, X: Any, intercepts: Vector) -> Any:
     """What ``scores(X, intercepts)`` is, as an array on the card."""
-    arrays, begins = card.arrays, scores.segments.tolist()
-    if scores not in _SUPPORTS:
-        _SUPPORTS[scores] = support_of(card, scores.support)
+    arrays = card.arrays
+    if scores not in _MODELS:
+        _MODELS[scores] = _Model.of(card, scores)
+    model = _MODELS[scores]
     X = arrays.asarray(card.matrix(X), np.float64)
-    coefficients = card.put(scores.coefficients)
     out = arrays.empty((len(X), len(intercepts)))
-    for some, values in values_on_card(card, scores.kernel, X, _SUPPORTS[scores]):
+    for some, values in values_on_card(card, scores.kernel, X, model.support):
+        if model.weights is not None:
+            arrays.matmul(values, model.weights, out=out[some])
+            continue
         sums = [
-            arrays.matmul(coefficients[:, begin:end], values[:, begin:end].T)
-            for begin, end in itertools.pairwise(begins)
+            arrays.matmul(model.coefficients[:, begin:end], values[:, begin:end].T)
+            for begin, end in itertools.pairwise(scores.segments.tolist())
         ]
         joined = scores.kind.joined([[lines[k] for k in range(len(lines))] for lines in sums])
         out[some] = arrays.stack(list(joined), axis=1)
-    return out + card.put(np.asarray(intercepts))
+    out += card.put(np.asarray(intercepts))
+    return out

@@ -7,7 +7,7 @@ One small class for each way: two classes, each class against the rest, all pair
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -46,8 +46,11 @@ class Decomposition(ABC):
         return len(self.sides)
 
     @abstractmethod
-    def decide(self, scores: Matrix) -> NDArray[np.intp]:
-        """The class of each row, given its score in each problem."""
+    def decide(self, scores: Any, place: Callable[[Any], Any] = np.asarray) -> Any:
+        """The class of each row, given its score in each problem.
+
+        Where scores lie on a GPU, so does the answer, and ``place`` puts a matrix there.
+        """
 
     @abstractmethod
     def is_decided(self, low: Matrix, high: Matrix) -> NDArray[np.bool_]:
@@ -98,7 +101,7 @@ class TwoClasses(Decomposition):
     def _sides(self) -> list[tuple[int, int | None]]:
         return [(1, 0)]
 
-    def decide(self, scores: Matrix) -> NDArray[np.intp]:
+    def decide(self, scores: Any, place: Callable[[Any], Any] = np.asarray) -> Any:
         """The second class where the score is above 0."""
         return (scores.reshape(-1) > 0).astype(np.intp)
 
@@ -117,9 +120,9 @@ class OneAgainstRest(Decomposition):
     def _sides(self) -> list[tuple[int, int | None]]:
         return [(k, None) for k in range(self.classes)]
 
-    def decide(self, scores: Matrix) -> NDArray[np.intp]:
+    def decide(self, scores: Any, place: Callable[[Any], Any] = np.asarray) -> Any:
         """The class with the largest score."""
-        return np.asarray(scores.argmax(axis=1))
+        return scores.argmax(axis=1)
 
     def is_decided(self, low: Matrix, high: Matrix) -> NDArray[np.bool_]:
         """Whether the lowest score of one class is above the highest ones of all others."""
@@ -144,11 +147,12 @@ class OneAgainstOne(Decomposition):
         self.pairs = list(combinations(range(self.classes), 2))
         return [*self.pairs]
 
-    def decide(self, scores: Matrix) -> NDArray[np.intp]:
+    def decide(self, scores: Any, place: Callable[[Any], Any] = np.asarray) -> Any:
         """The class with most votes; of several the first, as LIBSVM has it."""
         first, second = self._members
-        won = scores > 0
-        return np.asarray((won @ first + ~won @ second).argmax(axis=1))
+        # A pair that is not won by its first class is won by its second one.
+        votes = (scores > 0).astype(np.float64) @ place(first - second)
+        return (votes + place(second.sum(axis=0))).argmax(axis=1)
 
     def is_decided(self, low: Matrix, high: Matrix, *, break_ties: bool = False) -> NDArray[np.bool_]:
         """Whether one class has most votes however the open pairs end; of several such the first wins.

@@ -241,12 +241,13 @@ void bind_data(nb::module_& m) {
            draw_batches(span(order), batch, span(pool), random);
            return random.state();
          });
-  define_loop(m, "column_ranges", {"data", "which", "low", "high"},
-              [](const Data& data, const ConstIndices& which, const Vector& low, const Vector& high) {
+  define_loop(m, "column_ranges", {"data", "which", "low", "high", "budget"},
+              [](const Data& data, const ConstIndices& which, const Vector& low, const Vector& high,
+                 const Budget& budget) {
                 double *const least = data.per_column(low).data(), *const most =
                                                                        data.per_column(high).data();
                 const std::span<const Integer> some = data.row_numbers(which);
-                data.visit([&](const auto& rows) { column_ranges(rows, some, least, most); });
+                data.visit([&](const auto& rows) { column_ranges(rows, some, least, most, budget); });
               });
   define_loop(
       m, "read_columns", {"data", "which", "columns", "out"},

@@ -183,11 +183,11 @@ void bind_values(nb::module_& m) {
   });
   define_loop(m, "largest_of_whole_numbers", {"data"},
               [](const Data& data) { return largest_of_whole_numbers(data.stored_rows()); });
-  define_loop(m, "kernel_diagonal", {"kernel", "data", "out"},
-              [](const KernelSum& kernel, const Data& data, const Vector& out) {
+  define_loop(m, "kernel_diagonal", {"kernel", "data", "out", "budget"},
+              [](const KernelSum& kernel, const Data& data, const Vector& out, const Budget& budget) {
                 require(!kernel.uses(Common::given) || data.columns() == data.count(),
                         "a square matrix is needed");
-                kernel_diagonal(kernel, data.stored_rows(), data.per_row(out));
+                kernel_diagonal(kernel, data.stored_rows(), data.per_row(out), budget);
               });
   define_loop(
       m, "kernel_block", {"kernel", "first", "first_which", "second", "second_which", "out", "budget"},

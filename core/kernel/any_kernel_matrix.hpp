@@ -112,7 +112,8 @@ struct SomeRows {
 };
 
 // out_i = k(x_i, x_i)
-void kernel_diagonal(const KernelSum& kernel, const StoredRows& rows, std::span<double> out);
+void kernel_diagonal(const KernelSum& kernel, const StoredRows& rows, std::span<double> out,
+                     const Budget& budget);
 // out[a][b] = k(row a of the first, row b of the second); not all of them where the budget is spent
 void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows first, SomeRows second,
                   double* out, const Budget& budget, Watch& watch);

@@ -406,7 +406,7 @@ inline KeptColumns columns_that_count(const KernelRows& rows, std::span<const In
       [&]<class Rows>(const Rows& typed) {
         if constexpr (!std::is_same_v<Rows, ByteRows>) {  // bytes are shared, with all their columns
           std::vector<double> low(kept.places.size()), high(kept.places.size());
-          column_ranges(typed, which, low.data(), high.data());
+          column_ranges(typed, which, low.data(), high.data(), Budget(0.0, 1));
           kept.count = 0;
           for (std::size_t column = 0; column < low.size(); ++column) {
             const bool counts = low[column] != high[column] || (!only_distances && high[column] != 0);

@@ -175,9 +175,9 @@ void expansions_among(const KernelSum& kernel, const Encoding& encoding, SomeRow
 }
 
 template <class Rows>
-void diagonal_of(const KernelSum& kernel, const Rows& rows, std::span<double> out) {
+void diagonal_of(const KernelSum& kernel, const Rows& rows, Integer i, Integer last, double* out) {
   const bool given = kernel.uses(Common::given);
-  for (Integer i = 0; i < rows.count; ++i) {
+  for (; i < last; ++i) {
     double own[kCommons] = {};
     // A row is at no distance from itself, whatever its values are.
     if (!kernel.only_distances()) {
@@ -203,8 +203,15 @@ void diagonal_of(const KernelSum& kernel, const Rows& rows, std::span<double> ou
 
 }  // namespace
 
-void kernel_diagonal(const KernelSum& kernel, const StoredRows& rows, std::span<double> out) {
-  std::visit([&](const auto& kind) { diagonal_of(kernel, kind, out); }, rows);
+void kernel_diagonal(const KernelSum& kernel, const StoredRows& rows, std::span<double> out,
+                     const Budget& budget) {
+  std::visit(
+      [&](const auto& kind) {
+        in_parallel(budget.threads_for(kind.stored()), kind.count, [&](Integer, Integer i, Integer last) {
+          diagonal_of(kernel, kind, i, last, out.data());
+        });
+      },
+      rows);
 }
 
 void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows first, SomeRows second,

@@ -74,6 +74,11 @@ class NumpyCard:
     def fill_values(self, X, columns, numbers, rows, others, out):
         out[:] = self.values(X[:rows], X[rows:])
 
+    def sum_values(self, products, squares, other_squares, others, numbers, coefficients, out):
+        values = products.copy()
+        self.finish(values, squares[:, np.newaxis] + other_squares - 2.0 * products)
+        out[:] = values @ coefficients
+
     # ---- passes over rows ---------------------------------------------------------------------------
 
     def row_products(self, X, count, columns, w, squares, out):

@@ -43,8 +43,9 @@ def data(n: int = 700, d: int = 21, seed: int = 0):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scores_are_those_of_the_cpu(kernel, dtype):
-    X, _ = data()
+@pytest.mark.parametrize("columns", [21, 200])
+def test_scores_are_those_of_the_cpu(kernel, dtype, columns):
+    X, _ = data(d=columns)
     X = X.astype(dtype)
     w = np.random.default_rng(1).normal(size=len(X))
     w[::3] = 0.0

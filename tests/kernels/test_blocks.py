@@ -178,7 +178,7 @@ def test_columns_are_read_as_they_are():
         data = Rows(X).compiled
         exact = np.asarray(X.todense() if sparse.issparse(X) else X, np.float64)
         low, high = np.empty(6), np.empty(6)
-        core.column_ranges(data, which, low, high)
+        core.column_ranges(data, which, low, high, core.ALL_CORES)
         np.testing.assert_array_equal(low, exact[which].min(axis=0))
         np.testing.assert_array_equal(high, exact[which].max(axis=0))
         out = np.zeros((3, 4))
@@ -187,7 +187,7 @@ def test_columns_are_read_as_they_are():
     with pytest.raises(ValueError, match="column is out of range"):
         core.read_columns(data, which, np.array([6]), np.zeros((1, 4)))
     with pytest.raises(ValueError, match="row is out of range"):
-        core.column_ranges(data, np.array([50]), low, high)
+        core.column_ranges(data, np.array([50]), low, high, core.ALL_CORES)
 
 
 def optimum(K, y, C):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.gpu.cards import Card
 from maxmargin.gpu.programs import EXPANSIONS, numbers_of, program_for
-from maxmargin.gpu.scores import TILE, by_products, support_of, values_on_card
+from maxmargin.gpu.scores import TILE, by_products, sums_on_card, support_of
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem.rows import Rows
@@ -77,16 +77,14 @@ class CardKernelRows(KernelRows):
     ) -> Vector:
         """``sum_j w_j k(x_j, x_i)`` over the support, for each of the targets."""
         card, data = self.on_card.card, self.on_card
-        out = card.arrays.empty(len(targets))
         if by_products(self.kernel, data.columns):
             rows, others = (
                 card.contiguous(data.X[card.put(self.which[some])], np.float64)
                 for some in (targets, support)
             )
-            coefficients = card.put(w[support])
-            for some, values in values_on_card(card, self.kernel, rows, support_of(card, others)):
-                out[some] = values @ coefficients
-            return np.asarray(card.get(out))[np.newaxis]
+            sums = sums_on_card(card, self.kernel, rows, support_of(card, others), card.put(w[support]))
+            return np.asarray(card.get(sums))[np.newaxis]
+        out = card.arrays.empty(len(targets))
         card.call(
             self._program,
             "expand",
@@ -102,5 +100,4 @@ class CardKernelRows(KernelRows):
             np.int64(len(support)),
             out,
         )
-        sums: Vector = card.get(out)
-        return sums[np.newaxis]
+        return np.asarray(card.get(out))[np.newaxis]

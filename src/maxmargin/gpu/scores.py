@@ -98,6 +98,23 @@ def values_on_card(card: Card, kernel: Kernel, X: Any, support: Support) -> Iter
         yield slice(first, first + len(rows)), values
 
 
+def sums_on_card(card: Card, kernel: Kernel, X: Any, support: Support, coefficients: Any) -> Any:
+    """``sum_j coefficient_j k(x_i, z_j)`` of all rows of X; long rows keep no values in memory."""
+    arrays, out = card.arrays, card.arrays.empty(len(X))
+    if not by_products(kernel, X.shape[1]):
+        for some, values in values_on_card(card, kernel, X, support):
+            arrays.matmul(values, coefficients, out=out[some])
+        return out
+    program, numbers = program_for(EXPANSIONS, kernel, "double"), card.put(numbers_of(kernel))
+    some, count = max(1, _VALUES_AT_ONCE // max(len(support.rows), 1)), np.int64(len(support.rows))
+    for first in range(0, len(X), some):
+        rows = X[first : first + some]
+        products, own = arrays.matmul(rows, support.rows.T), (rows * rows).sum(axis=1)
+        given = products, own, support.squares, count, numbers, coefficients
+        card.call(program, "sum_values", (len(rows),), 256, *given, out[first : first + len(rows)])
+    return out
+
+
 def scores_on_card(card: Card, scores: KernelScores, X: Any, intercepts: Vector) -> Any:
     """What ``scores(X, intercepts)`` is, as an array on the card."""
     arrays = card.arrays
@@ -105,6 +122,9 @@ def scores_on_card(card: Card, scores: KernelScores, X: Any, intercepts: Vector)
         _MODELS[scores] = _Model.of(card, scores)
     model = _MODELS[scores]
     X = arrays.asarray(card.matrix(X), np.float64)
+    if len(intercepts) == 1:
+        sums = sums_on_card(card, scores.kernel, X, model.support, model.coefficients[0])
+        return sums[:, np.newaxis] + float(intercepts[0])
     out = arrays.empty((len(X), len(intercepts)))
     for some, values in values_on_card(card, scores.kernel, X, model.support):
         if model.weights is not None:

@@ -91,7 +91,7 @@ class Kernel(ABC):
         if not harmonic:
             return
         low, high = np.empty(rows.columns), np.empty(rows.columns)
-        core.column_ranges(rows.stored_data, np.arange(rows.count), low, high)
+        core.column_ranges(rows.stored_data, np.arange(rows.count), low, high, core.ALL_CORES)
         if low.min(initial=0.0) < 0:
             raise ValueError(
                 f"The chi-squared kernel needs values that are not negative. Got {low.min():g} in X. "

@@ -105,7 +105,7 @@ class KernelRows(RowSpace):
     def squared_norms(self) -> Vector:
         """``k(x_i, x_i)``."""
         out = np.empty(self.data.count)
-        core.kernel_diagonal(self.kernel.compiled, self.data, out)
+        core.kernel_diagonal(self.kernel.compiled, self.data, out, core.ALL_CORES)
         return out[self.which]
 
     def block(self, first: Indices, second: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:

@@ -120,7 +120,7 @@ def _of_factor(
         terms, direct = _AFTER_EXACT_SUMS, True  # no digits are lost in a difference of exact sums
     own = np.empty(data.count)
     power = core.KernelSum([(1.0, [(common, "power", gamma, abs(shift), degree)])])
-    core.kernel_diagonal(power, data, own)
+    core.kernel_diagonal(power, data, own, core.ALL_CORES)
     np.maximum(own, 0.0, out=own)
     if common == "given":
         return own, 0.0

@@ -171,7 +171,7 @@ def _cells(
 ) -> _Cells | None:
     """The cells of the rows; None where no column has a gap that is wide enough."""
     low, high = np.empty(data.columns), np.empty(data.columns)
-    core.column_ranges(data, which, low, high)
+    core.column_ranges(data, which, low, high, core.ALL_CORES)
     spans = high - low
     gap = decay.least_gap(allowed, columns_together, float(spans.max(initial=0.0)))
     if gap is None:

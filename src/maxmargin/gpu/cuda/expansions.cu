@@ -70,4 +70,26 @@ __global__ void finish_values(double* products, const double* squares, const dou
   products[i * others + j] = VALUE(sums);
 }
 
+// out_i = sum_j coefficient_j k(x_i, z_j), given the products of some rows with others: a block of threads a row.
+__global__ void __launch_bounds__(256)
+    sum_values(const double* products, const double* squares, const double* other_squares, Index others,
+               const double* numbers, const double* coefficients, double* out) {
+  __shared__ double partial[8];
+  const double* own = products + (Index)blockIdx.x * others;
+  double sum = 0;
+  for (Index j = threadIdx.x; j < others; j += 256) {
+    double product = own[j];
+    Sums sums{product, fmax(squares[blockIdx.x] + other_squares[j] - 2 * product, 0.0), 0, 0};
+    sum += coefficients[j] * VALUE(sums);
+  }
+  for (int step = 16; step; step >>= 1) sum += __shfl_xor_sync(EVERY_LANE, sum, step);
+  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    double total = 0;
+    for (int warp = 0; warp < 8; ++warp) total += partial[warp];
+    out[blockIdx.x] = total;
+  }
+}
+
 }  // extern "C"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin import SVC, LinearSVC
+from maxmargin import SVC, LinearSVC, LinearSVCCV, LinearSVR, Problem, core, path
 from maxmargin.features import Nystroem, RandomFourier
 from maxmargin.gpu.cards import NoCardError, the_card
 from maxmargin.gpu.halves import halves_of
@@ -193,6 +193,45 @@ def test_linear_fits(loss):
     assert there.certificate_.dual <= here.certificate_.primal
     assert here.certificate_.dual <= there.certificate_.primal
     assert isinstance(there.predict(CARD.put(X)), type(CARD.put(y)))
+
+
+def test_long_arrays_come_back_as_they_went():
+    values = np.random.default_rng(0).normal(size=300_001)
+    there = CARD.send(values, core.ALL_CORES)
+    np.testing.assert_array_equal(CARD.get(there), values)
+    np.testing.assert_array_equal(CARD.receive(there), values)
+    X = CARD.put(np.ones((300_001, 1)))
+    rows = CardRows(CardData(CARD, X))
+    np.testing.assert_array_equal(rows.scores(np.full(1, 0.5)), np.full(300_001, 0.5))
+    products, sums, total = rows.bordered_gram(values)
+    np.testing.assert_allclose([products[0, 0], sums[0], total], values.sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_at_several_points(dtype):
+    X, _ = data(9001, 45)
+    rows, points = CardRows(CardData(CARD, X.astype(dtype))), np.random.default_rng(0).normal(size=(4, 45))
+    expected = [rows.scores(w) for w in points]
+    np.testing.assert_allclose(rows.scores_at(points), expected, rtol=1e-12, atol=1e-12)
+    taken = rows.take(np.array([8, 8, 3]))
+    np.testing.assert_array_equal(taken.scores(points[0]), expected[0][[8, 8, 3]])
+
+
+def test_other_estimators_on_rows_of_a_card():
+    X, y = data(20000, 30)
+    there, labels = CARD.put(X), CARD.put(y)
+    chosen = LinearSVCCV(Cs=[0.01, 1.0], cv=3, random_state=0).fit(there, labels)
+    here = LinearSVCCV(Cs=[0.01, 1.0], cv=3, random_state=0).fit(X, y)
+    assert chosen.C_ == here.C_
+    assert chosen.cv_results_["max_relative_gap"].max() <= 1e-4
+    regressor = LinearSVR(epsilon=0.1).fit(there, CARD.put(X[:, 0]))
+    assert regressor.status_.certified
+    assert regressor.score(there, CARD.put(X[:, 0])) > 0.9
+    several = LinearSVC().fit(there, CARD.put(np.digitize(X[:, 0], [0.3, 0.6])))
+    np.testing.assert_allclose(CARD.get(several.decision_function(there)), several.decision_function(X))
+    assert 0.5 < several.score(there, CARD.put(np.digitize(X[:, 0], [0.3, 0.6]))) <= 1.0
+    models = path(Problem.of(there, y), [0.01, 0.1, 1.0]).models
+    assert all(model.status.certified for model in models)
 
 
 @pytest.mark.parametrize("feature_map", [RandomFourier(200, gamma=0.5), Nystroem(150, gamma=0.5)], ids=repr)

@@ -21,10 +21,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from maxmargin import core
 from maxmargin.along_costs.other_costs import can_combine, carried_over, combined, start_of
 from maxmargin.estimators.linear_svc import LinearSVC
-from maxmargin.estimators.reading import labels_and_codes
+from maxmargin.estimators.reading import card_for, labels_and_codes, rows_on, some_of
 from maxmargin.estimators.sureness import accuracy_bounds
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Matrix, Rows, RowSpace
 from maxmargin.proof.certificate import Certificate, Off
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
@@ -50,7 +50,9 @@ class Data:
     X: Any
     targets: NDArray[Any]
     weights: Vector
-    made: Rows | None = field(default=None, repr=False)
+    made: RowSpace | None = field(default=None, repr=False)
+    device: str | None = "cpu"
+    """Where the rows lie in another process, as the estimators say it."""
 
     @cached_property
     def classes(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -58,10 +60,12 @@ class Data:
         return labels_and_codes(self.targets)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowSpace:
         """X, with what every fit needs of it already made."""
         if self.made is None:
-            self.made = Rows(self.X, check_finite=False)  # validate_data has looked
+            card = card_for(self.device, self.X)
+            # validate_data has looked
+            self.made = Rows(self.X, check_finite=False) if card is None else rows_on(card, self.X)
             _ = self.made.squared_norms, self.made.without_private_columns
         return self.made
 
@@ -294,20 +298,26 @@ class _Scorer:
         self.scoring, self.data, self.held_out = scoring, data, held_out
         self.targets = data.targets[held_out]
         self.in_place = scoring is None or type(scoring).__module__.startswith("sklearn.metrics")
-        self.X = None if self.in_place else data.X[held_out]
+        self.X = None if self.in_place else some_of(data.X, held_out)
 
     def __call__(self, model: LinearSVC) -> float:
         if self.scoring is not None and not self.in_place:
             model.n_features_in_ = self.data.rows.columns
             return float(self.scoring(model, self.X, self.targets))
-        scores = np.empty((len(model.coef_), len(self.held_out)))
-        for k, w in enumerate(model.coef_):
-            core.scores_of(self.data.rows.compiled, self.held_out, w, scores[k], core.ALL_CORES)
-            scores[k] += model.intercept_[k]
+        scores = self._of_held_out(model.coef_) + model.intercept_[:, np.newaxis]
         answers = _Answers(model.classes_, scores[0] if len(scores) == 1 else scores.T)
         if self.scoring is None:
             return float(np.mean(answers.predict(None) == self.targets))
         return float(self.scoring(answers, self.held_out, self.targets))
+
+    def _of_held_out(self, weights: Matrix) -> Matrix:
+        rows = self.data.rows
+        if not rows.offers_single_rows:  # and passes over all of them are what they are quick at
+            return rows.scores_at(weights)[:, self.held_out]
+        scores = np.empty((len(weights), len(self.held_out)))
+        for w, own in zip(weights, scores, strict=True):
+            core.scores_of(rows.compiled, self.held_out, w, own, core.ALL_CORES)
+        return scores
 
 
 class _Answers(ClassifierMixin, BaseEstimator):

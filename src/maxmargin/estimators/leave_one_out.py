@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxmargin import core
-from maxmargin.estimators.reading import seen_rows
+from maxmargin.estimators.reading import from_card, seen_rows
 from maxmargin.estimators.sureness import OPEN, RIGHT, WRONG, side_of, verdicts, why_unknown
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
@@ -108,7 +108,7 @@ def _problems(estimator: Any, X: Any, y: ArrayLike) -> ClassProblems:
             "leave_one_out rests on how the l2 penalty is curved. Got the l1 penalty instead, which is "
             "not. Use penalty='l2', or cross_val_score with LeaveOneOut."
         )
-    rows, labels = Rows(seen_rows(estimator, X)), np.asarray(y)
+    rows, labels = Rows(seen_rows(estimator, X)), np.asarray(from_card(y))
     if (
         labels.shape != outline.codes.shape
         or rows.count != len(labels)

@@ -28,7 +28,6 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight
 
 from maxmargin.core import Budget, default_threads
 from maxmargin.estimators import parameter_types as takes
@@ -45,8 +44,15 @@ from maxmargin.estimators.folds import (
     settle,
 )
 from maxmargin.estimators.linear_svc import LinearParameters, LinearSVC, are_chunks
-from maxmargin.estimators.reading import read_training_data
+from maxmargin.estimators.reading import (
+    card_for,
+    checked_weights,
+    from_card,
+    read_onto,
+    read_training_data,
+)
 from maxmargin.estimators.tried_values import tried_values
+from maxmargin.problem.rows import lies_on_card
 from maxmargin.proof.model import each_of
 from maxmargin.solving.loop import Callback, Progress, Watch
 from maxmargin.tools.one_blas_thread import one_blas_thread
@@ -86,6 +92,8 @@ class LinearSVCCV(ClassifiesByBest, LinearParameters):
         Seconds for all fits together.
     callback : callable or None
         As in ``LinearSVC``, from every fit and so from several threads; a true answer ends all of them.
+    device : "cuda", "cpu" or None
+        As in ``LinearSVC``: all fits and scores share the rows that lie on a GPU.
     n_jobs : int or None
         Folds side by side, by joblib: threads, unless ``joblib.parallel_config`` names another back end.
         None means as many as that says, or else OMP_NUM_THREADS or all cores; -1 all cores.
@@ -136,6 +144,7 @@ class LinearSVCCV(ClassifiesByBest, LinearParameters):
     scoring: str | Callable[..., Any] | None = None
     refit: takes.Flag = True
     score_bounds: takes.Flag = False
+    device: takes.Device = None
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit every fold at every C until the relative gap is at most ``tol``, and choose.
@@ -171,10 +180,16 @@ class LinearSVCCV(ClassifiesByBest, LinearParameters):
         self._check_parameters()
         Cs = self._values_of_C()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        X, targets = read_training_data(self, X, y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        data = Data(X, targets, weights)
-        splits = list(check_cv(self.cv, targets, classifier=True).split(X, targets))
+        card, rows = card_for(self.device, X), None
+        if card is not None:
+            X, targets, rows = read_onto(card, self, X, y)
+        else:
+            X, targets = read_training_data(self, from_card(X), from_card(y))
+        sample_weight = checked_weights(sample_weight, targets)
+        weights = np.ones(len(targets)) if sample_weight is None else sample_weight
+        data = Data(X, targets, weights, rows, self.device)
+        places = np.empty(len(targets)) if lies_on_card(X) else X
+        splits = list(check_cv(self.cv, targets, classifier=True).split(places, targets))
         if not splits:
             cure = "None takes 5 stratified folds, an int as many as it says."
             raise wrong(self, "cv", self.cv, "None, an int, or at least one split into rows", cure)

@@ -8,14 +8,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import validate_data
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
 from maxmargin.estimators.linear_machine import LinearMachine
-from maxmargin.estimators.reading import MATRIX, checked_weights, telling_of_tables
+from maxmargin.estimators.reading import (
+    MATRIX,
+    card_for,
+    checked_weights,
+    from_card,
+    in_the_kind_of,
+    read_onto,
+    scores_on,
+    telling_of_tables,
+)
 from maxmargin.problem import Intercept
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, lies_on_card
 from maxmargin.reductions.linear_fit import LinearFit
 from maxmargin.reductions.regression import Regression
 from maxmargin.solvers import AnySolver
@@ -51,7 +61,7 @@ class LinearSVR(CertifiedRegressor, LinearMachine):
     regularize_intercept : bool
         False: b is free, as in ``SVR``. True: b is regularised, as in LIBLINEAR and scikit-learn's
         ``LinearSVR``.
-    verbose, random_state, max_iter, solver, max_time, callback, warm_start, n_jobs
+    verbose, random_state, max_iter, solver, max_time, callback, warm_start, n_jobs, device
         As in ``LinearSVC``.
 
     Attributes
@@ -90,15 +100,21 @@ class LinearSVR(CertifiedRegressor, LinearMachine):
     dual: takes.Dual = "auto"
     solver: str | AnySolver = "auto"
     regularize_intercept: takes.Flag = False
+    device: takes.Device = None
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
-        with telling_of_tables(X):
-            X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
-        weights = checked_weights(sample_weight, X)
+        card, rows = card_for(self.device, X), None
+        if card is not None:
+            _, values, rows = read_onto(card, self, X, y, y_numeric=True)
+        else:
+            X, y = from_card(X), from_card(y)
+            with telling_of_tables(X):
+                X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
+        weights = checked_weights(sample_weight, values)
         with held_back() as interrupts:
             regression = Regression(
-                Rows(X, check_finite=False),
+                rows or Rows(X, check_finite=False),
                 np.asarray(values, np.float64),
                 self.C,
                 self.epsilon,
@@ -118,6 +134,20 @@ class LinearSVR(CertifiedRegressor, LinearMachine):
             return Intercept.NONE
         return Intercept.REGULARISED if self.regularize_intercept else Intercept.EXACT
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The coefficient of determination, R^2; arrays that lie on a GPU are taken, too."""
+        if not lies_on_card(X):
+            return float(super().score(X, y, sample_weight=sample_weight))
+        return float(r2_score(from_card(y), self._scores(X), sample_weight=from_card(sample_weight)))
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        if not lies_on_card(X):
+            return super()._scores(X)
+        check_is_fitted(self)
+        if (card := card_for(self.device, X)) is None:
+            return super()._scores(from_card(X))
+        return np.asarray(scores_on(card, self, X, self.coef_[np.newaxis])[:, 0] + self.intercept_[0])
+
+    def predict(self, X: Any) -> Any:
         """``<w, x> + b`` of each row."""
-        return self._scores(X)
+        return in_the_kind_of(X, self._scores(X))

@@ -12,6 +12,7 @@ from scipy.special import log_expit, logsumexp
 
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.linear_svc import LinearSVC
+from maxmargin.estimators.reading import in_the_kind_of
 
 
 @dataclass(eq=False, repr=False)
@@ -43,17 +44,20 @@ class LogisticRegression(LinearSVC):
     _fixed: ClassVar[dict[str, Any]] = {"loss": "logistic"}
     """What files tell beside the parameters."""
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Any:
         """The probability of each class, one column each, in the order of ``classes_``.
 
         Of two classes that of the second is ``1 / (1 + exp(-(<w, x> + b)))``. Of more, each has such a
         value, and these are divided by their sum.
         """
-        return np.asarray(np.exp(self.predict_log_proba(X)))
+        return in_the_kind_of(X, np.exp(self._log_proba(X)))
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Any:
         """The logarithm of ``predict_proba``, to full precision also where a class is nearly impossible."""
-        scores = self.decision_function(X)
+        return in_the_kind_of(X, self._log_proba(X))
+
+    def _log_proba(self, X: Any) -> NDArray[np.float64]:
+        scores = self._decisions(X)
         if scores.ndim == 1:
             return np.column_stack([log_expit(-scores), log_expit(scores)])
         values = log_expit(scores)

@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from maxmargin.estimators import parameter_types as takes
-from maxmargin.estimators.reading import MATRIX, telling_of_tables
+from maxmargin.estimators.reading import MATRIX, refuse_card, telling_of_tables
 from maxmargin.kernels.base import KERNEL_NAMES, Function, Kernel, Linear, Precomputed, kernel_from_name
 from maxmargin.kernels.expansions import Among
 from maxmargin.kernels.validity import doubt_about
@@ -159,6 +159,7 @@ class SeesThroughKernel(KernelParameters):
             y = None if y is None else column_or_1d(y, warn=True)
             check_consistent_length(X, y)
         else:
+            refuse_card(self, X)
             self._refuse_sparse_matrix(X)
             with telling_of_tables(X):
                 read = validate_data(self, X, y, order="C", **MATRIX, **({} if y is None else kind))
@@ -240,5 +241,6 @@ class SeesThroughKernel(KernelParameters):
             )
         if isinstance(self.kernel_, Function):
             return X
+        refuse_card(self, X)
         self._refuse_sparse_matrix(X)
         return validate_data(self, X, order="C", reset=False, **MATRIX)

@@ -15,7 +15,7 @@ from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.ranking_measures import RankingMeasures, ranking_measures
-from maxmargin.estimators.reading import MATRIX, checked_weights
+from maxmargin.estimators.reading import MATRIX, checked_weights, refuse_card
 from maxmargin.problem.ranking import codes_of
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.ranking import RankingCertificate
@@ -113,6 +113,7 @@ class RankSVM(CertifiedRegressor, LinearMachine):
 
     def _fit_once(self, X: Any, y: Any, sample_weight: Any, query: Any = None) -> Interrupts:
         self._check_parameters()
+        refuse_card(self, X)
         X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
         weights = checked_weights(sample_weight, X)
         if query is not None:

@@ -13,16 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
-from maxmargin.problem.rows import Rows, RowSpace, lies_on_card
+from maxmargin.problem.rows import Matrix, Rows, RowSpace, lies_on_card
 from maxmargin.solvers import sizes
-from maxmargin.types import Vector
+from maxmargin.types import Indices, Vector
 
 if TYPE_CHECKING:
     from maxmargin.gpu.cards import Card
+    from maxmargin.gpu.rows import CardRows
 
 MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """What scikit-learn's checks are told of X."""
@@ -30,10 +31,10 @@ MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float
 
 def read_training_rows(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], RowSpace]:
     """Read X and y as ``read_training_data`` does, and return the rows that X makes, too."""
-    card = card_for(getattr(estimator, "device", None), X)
+    card = card_for(estimator.device, X)
     if card is not None:
-        return _read_onto(card, estimator, X, y)
-    given = X
+        return read_onto(card, estimator, X, y)
+    given, X, y = X, from_card(X), from_card(y)
     X, targets = _read(estimator, X, y, check_finite=False)
     rows = Rows(X, check_finite=False)
     # A pass that the fit takes anyway tells whether all values are finite. A square that is beyond all
@@ -58,27 +59,65 @@ def telling_of_tables(X: Any) -> Iterator[None]:
         raise
 
 
-def _read_onto(card: Card, estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], RowSpace]:
-    """The same with rows on a GPU; what lies there already is not copied."""
-    from maxmargin.gpu.cards import on_host
-    from maxmargin.gpu.rows import CardRows
+def read_onto(
+    card: Card, estimator: Any, X: Any, y: ArrayLike, **kind: Any
+) -> tuple[Any, NDArray[Any], RowSpace]:
+    """The same with rows on a GPU; what lies there already is not copied.
 
-    targets: NDArray[Any] = on_host(y)
+    ``kind`` are scikit-learn's options for y.
+    """
+    targets: NDArray[Any] = from_card(y)
     if lies_on_card(X):
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Use X.reshape(-1, 1).")
-        targets = column_or_1d(targets, warn=True)
+        targets = validate_data(estimator, y=targets, **kind)
         check_consistent_length(targets, np.empty(X.shape[0]))
         estimator.__dict__.pop("feature_names_in_", None)
         estimator.n_features_in_ = int(X.shape[1])
     else:
-        X, targets = read_training_data(estimator, X, targets)
+        X, targets = _read(estimator, X, targets, check_finite=False, **kind)
         if isinstance(X, LazyMonomials):
             raise ValueError("Monomials that are not written out stay on the CPU. Use device='cpu'.")
-    rows = CardRows(card.data(X))
+    rows = rows_on(card, X)
     if not np.isfinite(rows.squared_norms).all():
         raise ValueError("Input X contains NaN or infinity, or values whose squares are beyond float64.")
-    return rows, targets, rows
+    return X, targets, rows
+
+
+def rows_on(card: Card, X: Any) -> CardRows:
+    """The rows of a matrix on a card, to which it is copied unless it lies there."""
+    from maxmargin.gpu.rows import CardRows
+
+    return CardRows(card.data(X))
+
+
+def from_card(values: Any) -> Any:
+    """An array of NumPy where it lies on a GPU; everything else as it is."""
+    if not lies_on_card(values):
+        return values
+    from maxmargin.gpu.cards import on_host
+
+    return on_host(values)
+
+
+def some_of(X: Any, which: Indices) -> Any:
+    """A copy of some rows, where they lie and in their kind."""
+    if not lies_on_card(X):
+        return X[which]
+    from maxmargin.gpu.cards import as_kind_of, the_card
+
+    card = the_card()
+    return as_kind_of(card.put(X)[card.put(which)], X)
+
+
+def refuse_card(estimator: Any, X: Any) -> None:
+    """Refuse rows on a GPU where an estimator has nothing to do with them there."""
+    if lies_on_card(X):
+        raise ValueError(
+            f"{type(estimator).__name__} works on the CPU, and X lies on a GPU. Copy it first: X.get() of "
+            "CuPy, X.cpu().numpy() of PyTorch. SVC, NuSVC, LinearSVC, LinearSVCCV, LogisticRegression and "
+            "LinearSVR take rows there."
+        )
 
 
 def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
@@ -86,10 +125,12 @@ def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArr
     return _read(estimator, X, y, check_finite=True)
 
 
-def _read(estimator: Any, X: Any, y: ArrayLike, *, check_finite: bool) -> tuple[Any, NDArray[Any]]:
+def _read(
+    estimator: Any, X: Any, y: ArrayLike, *, check_finite: bool, **kind: Any
+) -> tuple[Any, NDArray[Any]]:
     estimator.__dict__.pop("expansion_", None)
     targets: NDArray[Any]
-    if _are_plain(X, y):
+    if not kind and _are_plain(X, y):
         plain = np.ascontiguousarray(X)
         if not check_finite or math.isfinite(core.dot(plain.reshape(-1), plain.reshape(-1))):
             estimator.__dict__.pop("feature_names_in_", None)
@@ -97,7 +138,10 @@ def _read(estimator: Any, X: Any, y: ArrayLike, *, check_finite: bool) -> tuple[
             return plain, np.asarray(y)
     if not isinstance(X, LazyMonomials):
         with telling_of_tables(X):
-            X, targets = validate_data(estimator, X, y, order="C", ensure_all_finite=check_finite, **MATRIX)
+            options = MATRIX | kind
+            X, targets = validate_data(
+                estimator, X, y, order="C", ensure_all_finite=check_finite, **options
+            )
         return X, targets
     targets = validate_data(estimator, y=y)
     check_consistent_length(X, targets)
@@ -126,7 +170,8 @@ def checked_weights(sample_weight: ArrayLike | None, rows: Any) -> Vector | None
     """The factor on C of each row, none of them negative; None where there are none."""
     if sample_weight is None:
         return None
-    weights: Vector = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    given, options = from_card(sample_weight), {"dtype": np.float64, "ensure_non_negative": True}
+    weights: Vector = _check_sample_weight(given, rows, **options)
     return weights
 
 
@@ -134,6 +179,7 @@ def weights_or_zero(sample_weight: ArrayLike | None, rows: Any) -> Vector | None
     """The factor on C of each row: a negative one leaves its row out, as 0 does and as LIBSVM has it."""
     if sample_weight is None:
         return None
+    sample_weight = from_card(sample_weight)
     if (np.asarray(sample_weight, np.float64) <= 0.0).all():
         raise ValueError(
             "Invalid input - all samples have zero or negative weights. Give rows a weight above 0: of two "
@@ -174,10 +220,8 @@ def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
 
     A model of monomials that were not written out takes them so, written out, or the rows that they are of.
     """
-    if lies_on_card(X):
-        from maxmargin.gpu.cards import on_host
-
-        X = on_host(X)
+    if lies_on_card(X) and (card := card_for(estimator.device, X)) is not None:
+        return np.asarray(scores_on(card, estimator, X, estimator._dense_coef()) + estimator.intercept_)
     X = seen_rows(estimator, X)
     if isinstance(X, LazyMonomials):
         rows = Rows(X)
@@ -188,8 +232,20 @@ def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
     return scores
 
 
+def scores_on(card: Card, estimator: Any, X: Any, weights: Matrix) -> NDArray[np.float64]:
+    """``<w, x>`` of each row, which lies on a card, and each w: X stays there."""
+    from maxmargin.gpu.cards import refuse_other_columns
+
+    refuse_other_columns(estimator, X)
+    scores = rows_on(card, X).scores_at(weights)
+    if not np.isfinite(scores).all():
+        raise ValueError("Input X contains NaN or infinity, or values beyond float64 times the weights.")
+    return scores.T
+
+
 def seen_rows(estimator: Any, X: Any) -> Any:
     """X as the coefficients weigh it: a matrix, checked, or monomials that are not written out."""
+    X = from_card(X)
     expansion = getattr(estimator, "expansion_", None)
     if expansion is not None and not isinstance(X, LazyMonomials):
         X = check_array(X, estimator=estimator, input_name="X", **MATRIX)

@@ -29,6 +29,7 @@ from maxmargin.estimators.named_kernels import (
 from maxmargin.estimators.reading import (
     MATRIX,
     card_for,
+    from_card,
     in_the_kind_of,
     labels_and_codes,
     weights_or_zero,
@@ -187,12 +188,10 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
         card, given = card_for(self.device, X), X
-        if lies_on_card(X):
-            from maxmargin.gpu.cards import on_host
-
-            X, y = on_host(X), on_host(y)
         # A card looks for NaN and infinities in no time, once the values lie there.
-        X, targets = self._checked_data(X, y, check_finite=card is None or sparse.issparse(X))
+        X, targets = self._checked_data(
+            from_card(X), from_card(y), check_finite=card is None or sparse.issparse(X)
+        )
         weights = weights_or_zero(sample_weight, targets)
         labels, codes = labels_and_codes(targets)
         with held_back() as interrupts:
@@ -348,6 +347,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
         each = [scores.kind.coefficients(scores.coefficients, k, owners) for k in range(len(scores.kind))]
         refuse_changed(self, each)
         if not isinstance(self.kernel_, Function | Precomputed):
+            X = from_card(X)
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         lengths, errors = kernel_scales(self.kernel_, each, self.support_vectors_, X)
         return scores(X, self.intercept_, Budget(math.inf, self._threads())), lengths, errors
@@ -408,7 +408,10 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
         check_is_fitted(self)
         if (card := card_for(self.device, X)) is not None:
             return np.asarray(card.get(self._scores_on_card(card, X)))
-        return self._problem_scores(self._to_score(X), self.intercept_, Budget(math.inf, self._threads()))
+        rows = X if isinstance(self.kernel_, Function) else from_card(X)
+        return self._problem_scores(
+            self._to_score(rows), self.intercept_, Budget(math.inf, self._threads())
+        )
 
     def _scores_on_card(self, card: Card, X: Any) -> Any:
         """The same as an array on the card."""

@@ -7,6 +7,7 @@ other kind of rows. Solvers that need whole passes alone take them (newton, augm
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.gpu.kernel_rows import CardData
 from maxmargin.gpu.programs import Program, passes_over
-from maxmargin.problem.rows import Matrix, RowSpace
+from maxmargin.problem.rows import CompiledRows, Matrix, RowSpace
 from maxmargin.types import Indices, Tell, Vector
 
 _ROWS_PER_BLOCK = 8
@@ -24,8 +25,11 @@ _ROWS_AT_ONCE = 4096
 """Rows that a block adds up, as in cuda/rows.cu."""
 _LANES = 32
 """Columns that a block adds up."""
-_VALUES_AT_ONCE = 2**27
-"""Values that are copied to double precision for one product of matrices: 1 GB."""
+_VALUES_AT_ONCE = 2**25
+"""Values that are copied to double precision for one product of matrices: 256 MB, and more of them would be
+no quicker."""
+
+_ONLY_PASSES = "only offer whole passes. Use device='cpu', or copy them to the CPU."
 
 
 class CardRows(RowSpace):
@@ -65,6 +69,21 @@ class CardRows(RowSpace):
             return np.zeros(self.count)
         return self._row_products(self.card.put(w), squares=False)
 
+    def scores_at(self, points: Matrix) -> Matrix:
+        """``<w, x_i>`` of every row, for each w of a matrix: one pass, by products of matrices."""
+        if len(points) == 1:
+            return self.scores(points[0])[np.newaxis]
+        arrays, weights = self.card.arrays, self.card.put(points).T
+        out = arrays.empty((self.count, len(points)))
+        for some in self._parts(self.count):
+            out[some] = arrays.matmul(self.data.X[some].astype(np.float64), weights)
+        return np.asarray(self.card.get(out.T))
+
+    def _parts(self, count: int) -> Iterator[slice]:
+        """So many rows in parts, as many at a time as are copied to double precision."""
+        some = max(1, _VALUES_AT_ONCE // max(self.columns, 1))
+        return (slice(first, first + some) for first in range(0, count, some))
+
     @cached_property
     def squared_norms(self) -> Vector:
         """``|x_i|^2`` of every row."""
@@ -98,9 +117,8 @@ class CardRows(RowSpace):
     def _products(self, there: Any) -> Any:
         arrays = self.card.arrays
         out, which = arrays.zeros((self.columns, self.columns)), arrays.flatnonzero(there)
-        some = max(1, _VALUES_AT_ONCE // max(self.columns, 1))
-        for first in range(0, len(which), some):
-            place = which[first : first + some]
+        for some in self._parts(len(which)):
+            place = which[some]
             rows = self.data.X[place].astype(np.float64)
             out += arrays.matmul((rows * there[place][:, np.newaxis]).T, rows)
         return out
@@ -110,6 +128,16 @@ class CardRows(RowSpace):
     def take(self, order: Indices) -> CardRows:
         """A copy of some rows, in the order given."""
         return CardRows(self.card.data(self.data.X[self.card.put(order)]))
+
+    @property
+    def compiled(self) -> CompiledRows:
+        """The core reads no rows there."""
+        raise ValueError(f"Single rows are needed here, and rows on a GPU {_ONLY_PASSES}")
+
+    @property
+    def stored_data(self) -> core.Data:
+        """The same."""
+        raise ValueError(f"Values in memory are needed here, and rows on a GPU {_ONLY_PASSES}")
 
     def _dense(self, which: Indices) -> Any:
         return self.data.X[self.card.put(which)].astype(np.float64)

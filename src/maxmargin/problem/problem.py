@@ -33,7 +33,7 @@ from scipy.special import logit
 
 from maxmargin import core
 from maxmargin.problem.losses import LOSSES, Loss
-from maxmargin.problem.rows import LARGEST, UNIT, Rows, RowSpace, is_within_limits, refuse_extremes
+from maxmargin.problem.rows import LARGEST, UNIT, RowSpace, is_within_limits, refuse_extremes, rows_of
 from maxmargin.tools.parameters import changed
 from maxmargin.types import Vector
 
@@ -65,7 +65,7 @@ class Penalty(StrEnum):
 class Problem:
     """Data, loss and intercept form; what is to be solved, and nothing about how.
 
-    Use ``Problem.of(X, y, C=...)`` to build one from arrays.
+    Use ``Problem.of(X, y, C=...)`` to build one from arrays. An array that lies on a GPU stays there.
     """
 
     rows: RowSpace
@@ -108,7 +108,7 @@ class Problem:
         targets_rest: Vector | None = None,
     ) -> Problem:
         """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
-        rows = X if isinstance(X, RowSpace) else Rows(X)
+        rows = rows_of(X)
         labels = np.ascontiguousarray(y, dtype=np.float64)
         if labels.shape != (rows.count,):
             raise ValueError(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.problem.problem import Intercept, Problem
-from maxmargin.problem.rows import Rows, RowSpace
+from maxmargin.problem.rows import rows_of
 from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.types import Vector
 
@@ -37,7 +37,7 @@ def regression_problem(
     intercept_scaling: float = 1.0,
 ) -> Problem:
     """The problem of a regression: rows 2k and 2k + 1 are the two of example k, and share its data."""
-    examples = X if isinstance(X, RowSpace) else Rows(X)
+    examples = rows_of(X)
     values = np.asarray(y, dtype=np.float64)
     if values.shape != (examples.count,):
         raise ValueError(

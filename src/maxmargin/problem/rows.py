@@ -77,6 +77,10 @@ class RowSpace(ABC):
     def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
         """``<w, x_i>`` of every row; ``tell`` is called now and then where that takes long."""
 
+    def scores_at(self, points: Matrix) -> Matrix:
+        """``<w, x_i>`` of every row, for each w of a matrix: in one pass where the rows know a way."""
+        return np.stack([self.scores(w) for w in points])
+
     @abstractmethod
     def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
         """``sum_i coefficient_i x_i``."""
@@ -230,6 +234,18 @@ class RowSpace(ABC):
     def by_columns(self) -> core.Data:
         """The columns as rows, for what visits single columns."""
         raise ValueError("Stored rows are needed here. Use maxmargin.Rows(X).")
+
+
+def rows_of(X: Any) -> RowSpace:
+    """The rows of a matrix, where it lies: in memory, or on a GPU; rows as they are."""
+    if isinstance(X, RowSpace):
+        return X
+    if not lies_on_card(X):
+        return Rows(X)
+    from maxmargin.gpu.cards import the_card
+    from maxmargin.gpu.rows import CardRows
+
+    return CardRows(the_card().data(X))
 
 
 class FormedRows(ABC):

@@ -60,6 +60,12 @@ class TwinRows(RowSpace):
         """``sum_i weight_i x_i x_i'``."""
         return self.examples.gram(_of_examples(weights), budget)
 
+    def bordered_gram(
+        self, weights: Vector, budget: core.Budget = core.ALL_CORES
+    ) -> tuple[Matrix, Vector, float]:
+        """``gram`` and ``combine`` of the same weights, and their sum."""
+        return self.examples.bordered_gram(_of_examples(weights), budget)
+
     @cached_property
     def squared_norms(self) -> Vector:
         """``|x_i|^2`` of every row."""
@@ -146,6 +152,11 @@ class TwinRows(RowSpace):
     def compiled(self) -> CompiledRows:
         """The rows as the core reads them."""
         return self.stored_data if self.is_stored else super().compiled
+
+    @property
+    def offers_samples(self) -> bool:
+        """Whether there is ``take``."""
+        return self.examples.offers_samples
 
     @property
     def is_stored(self) -> bool:

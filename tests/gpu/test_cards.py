@@ -155,7 +155,7 @@ def test_arrays_and_matrices_on_the_card(monkeypatch):
 def test_long_arrays_go_by_way_of_fixed_memory(monkeypatch):
     cupy, rooms = CuPy(), []
     card, cupyx = Card(cupy), ModuleType("cupyx")
-    cupyx.empty_pinned = lambda count: rooms.append(np.empty(count)) or rooms[-1]
+    cupyx.empty_pinned = lambda count, dtype: rooms.append(np.empty(count, dtype)) or rooms[-1]
     monkeypatch.setitem(sys.modules, "cupyx", cupyx)
     few, many = np.arange(9.0), np.arange(100_000)
     assert np.array_equal(card.receive(card.send(few, core.ALL_CORES)), few)

@@ -97,9 +97,28 @@ def test_long_rows_whose_matrix_has_no_room(kernel, monkeypatch):
     monkeypatch.setattr(Rounds, "among", lambda self, which: sizes.append(len(which)) or among(self, which))
     model = solve(Problem.of(on_card(X, kernel), y, 1.0), tol=1e-3)
     assert model.status.certified
-    assert set(sizes) == {387}
+    assert sizes[0] == 387 >= max(sizes)
     stopped = solve(Problem.of(on_card(X, kernel), y, 1.0), tol=1e-3, max_time=0.0)
     assert not stopped.status.certified
+
+
+def test_rows_that_were_left_out_too_early_come_back(monkeypatch):
+    """Rows whose scores are not brought up to date take part again when these or a proof tell of them."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 70))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    monkeypatch.setattr(NumpyCard, "free_bytes", 10**6)
+    take, begun = Rounds.take, []
+
+    def leave_nearly_all_out(self, *given):
+        take(self, *given)
+        self._near &= self.alpha > 0.0
+
+    monkeypatch.setattr(Rounds, "take", leave_nearly_all_out)
+    bring = Rounds._bring_back
+    monkeypatch.setattr(Rounds, "_bring_back", lambda self, b: begun.append(1) or bring(self, b))
+    assert solve(Problem.of(on_card(X, Gaussian(0.01)), y, 1.0), tol=1e-3).status.certified
+    assert begun
 
 
 def test_a_card_that_the_data_nearly_fill_goes_round_by_round(monkeypatch):

@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from maxmargin.estimators import parameter_types as takes
-from maxmargin.estimators.reading import MATRIX, refuse_card, telling_of_tables
+from maxmargin.estimators.reading import MATRIX, from_card, refuse_card, some_of, telling_of_tables
 from maxmargin.kernels.base import KERNEL_NAMES, Function, Kernel, Linear, Precomputed, kernel_from_name
 from maxmargin.kernels.expansions import Among
 from maxmargin.kernels.validity import doubt_about
@@ -102,8 +102,8 @@ def _weighted_variance(X: Any, weights: Vector | None) -> float:
         squares = np.asarray(X.multiply(X).mean(axis=1, dtype=np.float64)).ravel()
         spreads = squares - means**2
     else:
-        means = X.mean(axis=1, dtype=np.float64)
-        spreads = X.var(axis=1, dtype=np.float64)
+        means = from_card(X.mean(axis=1, dtype=np.float64))
+        spreads = from_card(X.var(axis=1, dtype=np.float64))
     mean = np.average(means, weights=weights)
     return float(np.average(spreads + (means - mean) ** 2, weights=weights))
 
@@ -186,7 +186,7 @@ class SeesThroughKernel(KernelParameters):
             self.support_vectors_ = _safe_indexing(X, self.support_)
             self._fit_rows = X  # with all of which a function is called, as in scikit-learn
         else:
-            self.support_vectors_ = X[self.support_]
+            self.support_vectors_ = from_card(some_of(X, self.support_))
         self._set_scores(coefficients)
 
     def _set_scores(self, coefficients: Matrix) -> None:

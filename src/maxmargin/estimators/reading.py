@@ -68,12 +68,7 @@ def read_onto(
     """
     targets: NDArray[Any] = from_card(y)
     if lies_on_card(X):
-        if X.ndim != 2:
-            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Use X.reshape(-1, 1).")
-        targets = validate_data(estimator, y=targets, **kind)
-        check_consistent_length(targets, np.empty(X.shape[0]))
-        estimator.__dict__.pop("feature_names_in_", None)
-        estimator.n_features_in_ = int(X.shape[1])
+        targets = check_on_card(estimator, X, targets, **kind)
     else:
         X, targets = _read(estimator, X, targets, check_finite=False, **kind)
         if isinstance(X, LazyMonomials):
@@ -82,6 +77,17 @@ def read_onto(
     if not np.isfinite(rows.squared_norms).all():
         raise ValueError("Input X contains NaN or infinity, or values whose squares are beyond float64.")
     return X, targets, rows
+
+
+def check_on_card(estimator: Any, X: Any, y: Any, **kind: Any) -> NDArray[Any]:
+    """Check the shape of rows that lie on a GPU, and what goes with them, which is returned."""
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Use X.reshape(-1, 1).")
+    targets: NDArray[Any] = validate_data(estimator, y=y, **kind)
+    check_consistent_length(targets, np.empty(X.shape[0]))
+    estimator.__dict__.pop("feature_names_in_", None)
+    estimator.n_features_in_ = int(X.shape[1])
+    return targets
 
 
 def rows_on(card: Card, X: Any) -> CardRows:

@@ -24,16 +24,20 @@ from maxmargin.estimators.named_kernels import (
     SeesThroughKernel,
     check_kernel,
     find_kernel,
+    is_function,
+    is_precomputed,
     why_unproven,
 )
 from maxmargin.estimators.reading import (
     MATRIX,
     card_for,
+    check_on_card,
     from_card,
     in_the_kind_of,
     labels_and_codes,
     weights_or_zero,
 )
+from maxmargin.gpu.kernel_rows import RowsOnCard
 from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.problem.rows import lies_on_card
 from maxmargin.proof.model import Models, Status, each_of
@@ -187,17 +191,23 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
-        card, given = card_for(self.device, X), X
-        # A card looks for NaN and infinities in no time, once the values lie there.
-        X, targets = self._checked_data(
-            from_card(X), from_card(y), check_finite=card is None or sparse.issparse(X)
-        )
+        card = card_for(self.device, X)
+        # Kernels that the card does not know are refused there, with values that lie in memory.
+        known = not (is_function(self.kernel) or is_precomputed(self.kernel))
+        stays = card is not None and known and lies_on_card(X)
+        if stays:
+            targets = check_on_card(self, X, from_card(y))
+        else:
+            # A card looks for NaN and infinities in no time, once the values lie there.
+            finite = card is None or sparse.issparse(X)
+            X, targets = self._checked_data(from_card(X), from_card(y), check_finite=finite)
         weights = weights_or_zero(sample_weight, targets)
         labels, codes = labels_and_codes(targets)
         with held_back() as interrupts:
-            data = None if card is None else card.data(given if lies_on_card(given) else X)
+            data = None if card is None else card.data(X)
             if data is not None and not data.is_finite:
-                assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+                assert_all_finite(from_card(X), estimator_name=type(self).__name__, input_name="X")
+            X = data.X if stays and data is not None else X
             doubt, shortfall = self._fit_checked(X, labels, codes, weights, data)
         if doubt:
             warnings.warn(doubt, UserWarning, stacklevel=3)
@@ -246,11 +256,17 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
 
         ``shared``: so many fits are on these rows that all values of the kernel are worth it.
         """
-        kernel = find_kernel(self, X, weights)
+        kernel, rows = find_kernel(self, X, weights), X
+        if (
+            on_card is not None
+            and not sparse.issparse(X)
+            and not isinstance(kernel, Function | Precomputed)
+        ):
+            rows = RowsOnCard(on_card, None if lies_on_card(X) else X)
         problems = KernelProblems(
             labels,
             codes,
-            X,
+            rows,
             kernel,
             decomposition(len(labels), pairs=self.multi_class == "ovo"),
             matrix=self._all_values(kernel, X, shared) if on_card is None else None,
@@ -261,7 +277,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
             class_weight=self.class_weight,
         )
         problems.refuse_classes_without_weight()
-        doubt = why_unproven(kernel, X, problems.matrix)
+        doubt = "" if kernel.is_known else why_unproven(kernel, from_card(X), problems.matrix)
         problems.kernel_is_none |= bool(doubt)
         return problems, doubt
 

@@ -319,7 +319,10 @@ class Rounds:
         that are nearest to being one.
         """
         arrays, alpha = self.card.arrays, self.alpha
-        self._near = arrays.ones(len(alpha), bool) if self._near is None else self._near
+        if self._near is None:
+            self._near = arrays.ones(len(alpha), bool)
+        else:
+            self._bring_back(b)
         beyond = self._y * (self.scores + b) - 1.0
         at_wall, free = alpha >= self._costs, (alpha > 0.0) & (alpha < self._costs)
         order = arrays.where(free, -arrays.abs(beyond), arrays.where(at_wall, -beyond, beyond))
@@ -328,6 +331,24 @@ class Rounds:
         if int(free.sum()) <= _SHARE_OF_FREE * most:
             order[free] = -np.inf
         return arrays.sort(arrays.argsort(order, kind="stable")[:most])
+
+    def _bring_back(self, b: float) -> None:
+        """Bring scores that were left out up to date where, as far as they tell, rows are violators."""
+        arrays, alpha = self.card.arrays, self.alpha
+        beyond = self._y * (self.scores + b) - 1.0
+        wrong = ((alpha < self._costs) & (beyond < 0.0)) | ((alpha > 0.0) & (beyond > 0.0))
+        which = arrays.flatnonzero(wrong & ~self._near)
+        if len(which):
+            support, beta = arrays.flatnonzero(alpha), alpha * self._y
+            scores = arrays.zeros(len(which))
+            self._add_in_parts(scores, which, support, beta[support])
+            self.scores[which], self._near[which] = scores, True
+
+    def _add_in_parts(self, scores: Any, rows: Any, changed: Any, changes: Any) -> None:
+        """``_add_products`` for any number of rows that have changed."""
+        for begin in range(0, len(changed), _MOST_CHANGED):
+            some = slice(begin, begin + _MOST_CHANGED)
+            self._add_products(scores, rows, changed[some], changes[some].astype(np.float32))
 
     def among(self, which: Any) -> Rounds:
         """The same problem on some of its rows: the others keep their multipliers."""
@@ -352,9 +373,8 @@ class Rounds:
         self.alpha[which] = inner.alpha
         near = arrays.flatnonzero(self._near)
         before = self.scores[near]
-        scores, begins = before.copy(), range(0, len(moved), _MOST_CHANGED)
-        for some in (moved[begin : begin + _MOST_CHANGED] for begin in begins):
-            self._add_products(scores, near, which[some], changes[some].astype(np.float32))
+        scores = before.copy()
+        self._add_in_parts(scores, near, which[moved], changes[moved])
         self.scores[near] = scores
         reach = float(abs(scores - before).max())
         beyond = self._y * (self.scores + b) - 1.0

@@ -90,8 +90,7 @@ class Kernel(ABC):
         harmonic = any(factor[0] == "harmonic" for _, factors in self.terms for factor in factors)
         if not harmonic:
             return
-        low, high = np.empty(rows.columns), np.empty(rows.columns)
-        core.column_ranges(rows.stored_data, np.arange(rows.count), low, high, core.ALL_CORES)
+        low, _ = rows.column_ranges(np.arange(rows.count))
         if low.min(initial=0.0) < 0:
             raise ValueError(
                 f"The chi-squared kernel needs values that are not negative. Got {low.min():g} in X. "

@@ -74,10 +74,9 @@ class KernelRows(RowSpace):
             )
         rows = X if isinstance(X, Rows) else Rows(X, check_finite=check_finite, keep_zeros=given)
         kernel.refuse_negative(rows)
-        self.data = rows.stored_data
-        """The rows of X, without the kernel."""
+        self._rows = rows
         self.kernel = kernel
-        self.which = np.arange(self.data.count) if which is None else np.asarray(which, np.int64)
+        self.which = np.arange(rows.count) if which is None else np.asarray(which, np.int64)
         """The rows of the data that the problem is about, in its order."""
         self.blocks = blocks or whole(self.count)
         self._last: list[tuple[Vector, Vector, float]] = []
@@ -85,6 +84,11 @@ class KernelRows(RowSpace):
         its magnitudes, if that was asked for."""
         self._seconds_per_value: float | None = None
         self._all: Matrix | None = None
+
+    @property
+    def data(self) -> core.Data:
+        """The rows of X, without the kernel."""
+        return self._rows.stored_data
 
     @property
     def count(self) -> int:
@@ -99,14 +103,17 @@ class KernelRows(RowSpace):
     @property
     def stored(self) -> int:
         """Number of stored values of X."""
-        return self.data.stored
+        return self._rows.stored
 
     @cached_property
     def squared_norms(self) -> Vector:
         """``k(x_i, x_i)``."""
+        return self._diagonal()[self.which]
+
+    def _diagonal(self) -> Vector:
         out = np.empty(self.data.count)
         core.kernel_diagonal(self.kernel.compiled, self.data, out, core.ALL_CORES)
-        return out[self.which]
+        return out
 
     def block(self, first: Indices, second: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``k(x_i, x_j)`` for i in first and j in second."""

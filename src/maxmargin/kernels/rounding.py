@@ -13,7 +13,7 @@ in which a kernel is no harder than the inner product, whose lengths are |x_i|.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,6 +37,47 @@ WHOLE_NUMBERS = 2.0**51
 of them are within the whole numbers that float64 holds."""
 _AFTER_EXACT_SUMS = 4.0
 """Roundings between a sum that is exact and its shape, such as gamma times the sum, with one to spare."""
+
+
+class RowFacts(Protocol):
+    """What bounds have to know of rows, wherever these lie."""
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+
+    @property
+    def columns(self) -> int:
+        """The number of columns."""
+
+    @property
+    def longest(self) -> int:
+        """The largest number of values of a row that are not 0, or of those that are stored."""
+
+    def is_dense_for(self, kernel: Kernel) -> bool:
+        """Whether values of the kernel are sums over all columns, in double precision."""
+
+    def powers(self, common: str, gamma: float, shift: float, degree: int) -> Vector:
+        """``(gamma s_i + shift)^degree`` of what each row has in common with itself."""
+
+
+class FactsInMemory:
+    """Of rows as the core reads them."""
+
+    def __init__(self, data: core.Data) -> None:
+        self._data = data
+        self.count, self.columns, self.longest = data.count, data.columns, data.longest
+
+    def is_dense_for(self, kernel: Kernel) -> bool:
+        """Whether they are neither sparse nor held in fewer bits."""
+        return core.kernel_encoding(kernel.compiled, self._data) == "dense"
+
+    def powers(self, common: str, gamma: float, shift: float, degree: int) -> Vector:
+        """``(gamma s_i + shift)^degree`` of what each row has in common with itself."""
+        out = np.empty(self.count)
+        power = core.KernelSum([(1.0, [(common, "power", gamma, shift, degree)])])
+        core.kernel_diagonal(power, self._data, out, core.ALL_CORES)
+        return out
 
 
 class Rounding(NamedTuple):
@@ -77,33 +118,42 @@ def has_exact_sums(kernel: Kernel, data: core.Data, *, packed: bool = True) -> b
 def rounding_of(
     kernel: Kernel, data: core.Data, *, packed: bool = True, exact_sums: bool | None = None
 ) -> Rounding:
-    """The bounds for all rows; the values of a precomputed kernel are taken as they are given.
+    """The bounds for all rows in memory; the values of a precomputed kernel are taken as they are given.
 
     ``packed`` rows may be held as multiples of one number, to the rounding of their type. ``exact_sums``
     says what ``has_exact_sums`` would, where the rows meet others that have to have them, too.
+    """
+    if exact_sums is None:
+        exact_sums = has_exact_sums(kernel, data, packed=packed)
+    packing = core.packing_error(kernel.compiled, data) if packed else (0.0, 0.0)
+    return bounds_for(kernel, FactsInMemory(data), exact_sums, packing)
+
+
+def bounds_for(
+    kernel: Kernel, rows: RowFacts, exact_sums: bool, packing_error: tuple[float, float] = (0.0, 0.0)
+) -> Rounding:
+    """The bounds for all rows; ``packing_error`` is what the core says of rows that it holds packed.
 
     Zeros add nothing to a sum and round nothing, so a sum has as many terms as a row has values.
     """
-    squares, worst = np.zeros(data.count), 0.0
-    terms = float(data.longest) + 8.0
-    off, packing = core.packing_error(kernel.compiled, data) if packed else (0.0, 0.0)
+    squares, worst = np.zeros(rows.count), 0.0
+    terms = float(rows.longest) + 8.0
+    off, packing = packing_error
     first = kernel.terms[0][1]
     gaussian = len(kernel.terms) == len(first) == 1 and first[0][:2] == ("product", "exponential")
     moved = 2.0 * off * math.sqrt(first[0][2]) if gaussian else 0.0
     packing = 0.0 if gaussian else packing
     # Of the sums in an exponent, the core takes squares of differences alone directly.
     sums = {factor[:2] for _, factors in kernel.terms for factor in factors}
-    direct = sums == {("product", "exponential")} and data.columns <= DIRECT_COLUMNS
-    direct = direct and core.kernel_encoding(kernel.compiled, data) == "dense"
+    direct = sums == {("product", "exponential")} and rows.columns <= DIRECT_COLUMNS
+    direct = direct and rows.is_dense_for(kernel)
     if direct:
-        terms = min(2.0 * terms, float(data.columns) + 8.0)
-    if exact_sums is None:
-        exact_sums = has_exact_sums(kernel, data, packed=packed)
+        terms = min(2.0 * terms, float(rows.columns) + 8.0)
     for coefficient, factors in kernel.terms:
-        size, error = np.full(data.count, coefficient), (len(factors) + len(kernel.terms) + 2.0) * UNIT
+        size, error = np.full(rows.count, coefficient), (len(factors) + len(kernel.terms) + 2.0) * UNIT
         for factor in factors:
             exact = exact_sums and factor[0] in ("product", "minimum")
-            own, own_error = _of_factor(factor, data, terms, packing, direct, exact)
+            own, own_error = _of_factor(factor, rows, terms, packing, direct, exact)
             size *= own
             error += own_error + error * own_error
         squares += size
@@ -112,22 +162,20 @@ def rounding_of(
 
 
 def _of_factor(
-    factor: Factor, data: core.Data, terms: float, packing: float, direct: bool, exact: bool
+    factor: Factor, rows: RowFacts, terms: float, packing: float, direct: bool, exact: bool
 ) -> tuple[Vector, float]:
     """The squares of lengths for one factor, and its error relative to them; ``exact`` are its sums."""
     common, shape, gamma, shift, degree = factor
     if exact:
         terms, direct = _AFTER_EXACT_SUMS, True  # no digits are lost in a difference of exact sums
-    own = np.empty(data.count)
-    power = core.KernelSum([(1.0, [(common, "power", gamma, abs(shift), degree)])])
-    core.kernel_diagonal(power, data, own, core.ALL_CORES)
+    own = rows.powers(common, gamma, abs(shift), degree)
     np.maximum(own, 0.0, out=own)
     if common == "given":
         return own, 0.0
     most = float(own.max(initial=0.0))
     if shape == "power":
         return own, degree * ((terms + 2.0) * UNIT + 2.1 * packing)
-    ones = np.ones(data.count)
+    ones = np.ones(rows.count)
     if shape == "tanh":
         return ones, min((terms * UNIT + 2.1 * packing) * most, 2.0) + _EXPONENTIAL * UNIT
     # The exponent is a sum of numbers that are not negative, or else a difference of such sums.

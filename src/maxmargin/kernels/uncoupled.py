@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from maxmargin import core
 from maxmargin.kernels.base import Kernel, Term
 from maxmargin.problem.rows import Rows
 from maxmargin.types import Indices, Vector
@@ -89,13 +88,13 @@ def split(
     allowed = error / (2.0 * total_cost * total_cost) if total_cost > 0 else 0.0
     if decay is None or len(which) < 2 * _LEAST_ROWS or not allowed > 0:
         return whole(len(which))
-    cells = _cells(rows.stored_data, which, decay, allowed, columns_together=2)
+    cells = _cells(rows, which, decay, allowed, columns_together=2)
     if cells is not None and len(cells) > _MOST_CELLS:
-        cells = _cells(rows.stored_data, which, decay, allowed, columns_together=1)
+        cells = _cells(rows, which, decay, allowed, columns_together=1)
     if cells is None:
         return whole(len(which))
     if len(cells) <= _MOST_CELLS:
-        return _blocks(*_joined(cells, rows.stored_data, which, decay, allowed))
+        return _blocks(*_joined(cells, rows, which, decay, allowed))
     # Each of these cuts separates by itself, and the smallest one bounds all pairs.
     gap = min(cells.least_gap, _LARGEST)
     return _blocks(cells.of_row, float(decay.bound(gap, gap**2)))
@@ -167,11 +166,10 @@ class _Cells:
 
 
 def _cells(
-    data: core.Data, which: Indices, decay: _Decay, allowed: float, columns_together: int
+    rows: Rows, which: Indices, decay: _Decay, allowed: float, columns_together: int
 ) -> _Cells | None:
     """The cells of the rows; None where no column has a gap that is wide enough."""
-    low, high = np.empty(data.columns), np.empty(data.columns)
-    core.column_ranges(data, which, low, high, core.ALL_CORES)
+    low, high = rows.column_ranges(which)
     spans = high - low
     gap = decay.least_gap(allowed, columns_together, float(spans.max(initial=0.0)))
     if gap is None:
@@ -182,7 +180,7 @@ def _cells(
     cuts: dict[int, tuple[Vector, Vector]] = {}
     for first in range(0, len(wide), _BATCH):
         batch = wide[first : first + _BATCH]
-        for column, values in zip(batch, _read(data, which, batch), strict=True):
+        for column, values in zip(batch, rows.read_columns(which, batch), strict=True):
             intervals = _intervals(values, gap)
             if intervals is not None:
                 cuts[int(column)] = intervals
@@ -192,13 +190,6 @@ def _cells(
         if columns_together > 1 and count > _MOST_CELLS:
             break  # too many to be compared
     return _Cells(numbers, count, cuts) if cuts else None
-
-
-def _read(data: core.Data, which: Indices, columns: Indices) -> Vector:
-    """The values of some columns, one row for each."""
-    out = np.zeros((len(columns), len(which)))
-    core.read_columns(data, which, columns, out)
-    return out
 
 
 def _intervals(values: Vector, gap: float) -> tuple[Vector, Vector] | None:
@@ -220,12 +211,12 @@ def _renumbered(numbers: Indices, bound: int) -> tuple[Indices, int]:
 
 
 def _joined(
-    cells: _Cells, data: core.Data, which: Indices, decay: _Decay, allowed: float
+    cells: _Cells, rows: Rows, which: Indices, decay: _Decay, allowed: float
 ) -> tuple[Indices, float]:
     """The group of every row, and a bound on the kernel between groups."""
     row_of_cell = np.empty(len(cells), np.int64)
     row_of_cell[cells.of_row] = which
-    values = _read(data, row_of_cell, np.array(list(cells.cuts)))
+    values = rows.read_columns(row_of_cell, np.array(list(cells.cuts)))
     distance, square = np.zeros((len(cells), len(cells))), np.zeros((len(cells), len(cells)))
     for (low, high), value in zip(cells.cuts.values(), values, strict=True):
         places = np.searchsorted(low[1:], value, side="right")

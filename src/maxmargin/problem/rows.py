@@ -360,6 +360,18 @@ class Rows(RowSpace):
         """Number of stored values: the cost of one pass."""
         return self._compiled.stored
 
+    def column_ranges(self, which: Indices) -> tuple[Vector, Vector]:
+        """The least and the largest value of every column among some of the rows."""
+        low, high = np.empty(self.columns), np.empty(self.columns)
+        core.column_ranges(self.stored_data, which, low, high, self._budget)
+        return low, high
+
+    def read_columns(self, which: Indices, columns: Indices) -> Matrix:
+        """The values of some columns, one line for each, of some of the rows."""
+        out = np.zeros((len(columns), len(which)))
+        core.read_columns(self.stored_data, which, columns, out)
+        return out
+
     def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
         """``<w, x_i>`` of every row: one pass, none for w = 0."""
         if not w.any():

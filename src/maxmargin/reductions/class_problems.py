@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
+from maxmargin.gpu.kernel_rows import CardData, CardKernelRows, RowsOnCard
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.kernel_rows import KernelRows
-from maxmargin.kernels.rounding import Rounding, rounding_of
+from maxmargin.kernels.rounding import Rounding, bounds_for, rounding_of
 from maxmargin.kernels.uncoupled import affordable, split
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import Matrix, Rows, RowSpace, refuse_extremes
@@ -357,7 +357,7 @@ class KernelProblems(ClassProblems):
         else:
             rows = CardKernelRows(self.on_card, self.rows, self.kernel, which=which)
         rows.kernel_is_none = self.kernel_is_none
-        rows.rounding, rows.source = self.rounding, self.source
+        rows.rounding, rows.source = self.rounding, None if self.on_card else self.source
         rows.spare = self._spare
         alone = self.on_card is None or not self.several  # on a GPU, problems are each other's parts
         alone = alone and self.nu is None  # whose best value may be so small that nothing may be left out
@@ -380,6 +380,8 @@ class KernelProblems(ClassProblems):
     @cached_property
     def rounding(self) -> Rounding:
         """Bounds on the rounding of the kernel's values."""
+        if isinstance(self.rows, RowsOnCard):
+            return bounds_for(self.kernel, self.rows, self.rows.has_exact_sums)
         return rounding_of(*self.source, packed=self.on_card is None)
 
     def all_rows_on_card(self) -> CardKernelRows:

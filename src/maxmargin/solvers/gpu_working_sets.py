@@ -44,7 +44,7 @@ _MOST_PAIRS = 2000
 """Pairs that one set may move in a round: about 2 ms."""
 _LEAST_VIOLATION = 2e-6
 """Slopes in single precision are not known better than this where they are near 1."""
-_SHARE_AMONG = 0.1
+_SHARE_AMONG = 0.3
 """The share of the gap of all rows at which the rows that matter are left: to bring all scores up to date
 takes as long as hundreds of rounds among them."""
 _PRICED_BELOW = 0.3

@@ -40,8 +40,8 @@ _SHARE_FOR_MATRIX = 0.6
 """The share of the card's free memory that this matrix may take."""
 _VALUES_AT_ONCE = 2**28
 """Values that are made by one product of matrices: 1 GB."""
-_MOST_AMONG = 98_304
-"""Rows that are solved among themselves, at most: their values take 39 GB, and a quarter of a second."""
+_MOST_AMONG = 65_536
+"""Rows that are solved among themselves, at most: their values take 17 GB, and a tenth of a second."""
 _SHARE_OF_FREE = 0.75
 """The share of them that may be inside their walls; of more, the worst violators alone are taken."""
 _LEAST_SHARE_AMONG = 4

@@ -9,6 +9,7 @@
 #include "bindings/data.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
+#include "linear/momentum.hpp"
 #include "loops/loops.hpp"
 
 namespace maxmargin {

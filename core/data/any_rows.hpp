@@ -26,6 +26,12 @@ class AnyRows {
     return std::visit(std::forward<Visitor>(visitor), kind_);
   }
 
+  // The rows where they are of this kind, else null.
+  template <class Rows>
+  const Rows* get_if() const {
+    return std::get_if<Rows>(&kind_);
+  }
+
   Integer count, columns, stored;
 
  private:

@@ -42,10 +42,8 @@ class BitTiles {
   void commons(const KernelSum& kernel, const Queries& queries, Integer tile, CommonSums<T>& out) const {
     alignas(64) TileSums<std::int32_t> counts;
     count(queries, tile, counts);
-    for_each_common(kernel, [&]<Common common>() {
-      for (int q = 0; q < kQueries; ++q) {
-        std::copy(counts[q], counts[q] + kTile, out[static_cast<int>(common)][q]);
-      }
+    for_each_number_of_common(kernel, [&](int common) {
+      for (int q = 0; q < kQueries; ++q) std::copy(counts[q], counts[q] + kTile, out[common][q]);
     });
   }
   void count(const Queries& queries, Integer tile, TileSums<std::int32_t>& counts) const {

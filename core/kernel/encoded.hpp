@@ -105,6 +105,19 @@ class CountTable {
   std::array<float, kInRegisters> coarse_{}, fine_{};  // the first of the values, as sums of two
 };
 
+// What each row has alone for a common sum over the columns that are kept.
+template <class Rows>
+std::vector<double> own_sums(const Rows& rows, std::span<const Integer> which, const KeptColumns& columns,
+                             Common kind) {
+  std::vector<double> own(which.size());
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    for_each_value(rows[which[i]], [&](Integer column, auto value) {
+      if (columns.places[column] >= 0) own[i] += own_share(kind, static_cast<double>(value));
+    });
+  }
+  return own;
+}
+
 // Rows in one of these ways, with the number that each of them has alone for every common sum. T is the
 // type in which values of the kernel are computed.
 template <class T>
@@ -286,13 +299,8 @@ class Encoded {
     for (const Common kind : {Common::product, Common::minimum, Common::harmonic, Common::given}) {
       if (!kernel.uses(kind) && !(bits && kind == Common::product)) continue;
       const bool none = kind == Common::given || (distances && dense && kind == Common::product);
-      std::vector<double> own(which.size());
-      for (std::size_t i = 0; i < which.size() && !none; ++i) {
-        for_each_value(rows[which[i]], [&](Integer column, auto value) {
-          if (columns.places[column] >= 0) own[i] += own_share(kind, static_cast<double>(value));
-        });
-      }
-      encoded.own_[static_cast<int>(kind)] = encoded.padded(own);
+      encoded.own_[static_cast<int>(kind)] =
+          encoded.padded(none ? std::vector<double>(which.size()) : own_sums(rows, which, columns, kind));
     }
     if (bits) {
       const auto table = std::make_shared<const CountTable<T>>(kernel, columns.count);

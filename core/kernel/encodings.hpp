@@ -200,8 +200,7 @@ class SparseTiles {
       std::swap(next, after);
       for (Integer tile = 0; tile < tiles; ++tile) {
         for (int query = 0; query < queries.count; query += kQueries) {
-          for_each_common(kernel, [&]<Common common_sum>() {
-            constexpr int number = static_cast<int>(common_sum);
+          for_each_number_of_common(kernel, [&](int number) {
             const SparseLine<T>* const own = sums.data() + number * size + tile * kTile;
             for (int q = 0; q < kQueries; ++q) {
               for (int lane = 0; lane < kTile; ++lane)

@@ -29,6 +29,13 @@ void for_each_common(const KernelSum& kernel, const Visit& visit) {
   if (kernel.uses(Common::minimum)) visit.template operator()<Common::minimum>();
   if (kernel.uses(Common::harmonic)) visit.template operator()<Common::harmonic>();
 }
+// The same as a number, visit(common), where the loops are those of every kind.
+template <class Visit>
+void for_each_number_of_common(const KernelSum& kernel, const Visit& visit) {
+  for (const Common common : {Common::product, Common::minimum, Common::harmonic}) {
+    if (kernel.uses(common)) visit(static_cast<int>(common));
+  }
+}
 
 // The columns that a block of rows has to hold, and where each column goes: -1 where it is left out.
 struct KeptColumns {

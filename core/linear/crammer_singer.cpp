@@ -148,20 +148,18 @@ MAXMARGIN_INLINE std::array<std::int32_t, kLanes> in_lanes(const std::int32_t* p
 }
 
 // The scores of the classes of one row that are still looked at (2): of kLanes of them where their number
-// is known beforehand, and of all where that is 0.
+// is known beforehand, and of all where that is 0. `all`: those of all classes are in the block already.
 template <Integer kLanes, class OneRow>
 MAXMARGIN_INLINE void look_at(const OneRow& row, const ClassWeights& w, Integer columns,
-                              const std::int32_t* places, Integer some, Block& block) {
+                              const std::int32_t* places, Integer some, bool all, Block& block) {
   double* const G = block.scores.data();
   if constexpr (kLanes > 0) {
     const auto known = in_lanes<kLanes>(places, some);
-    if (kLanes * kLanesOfOne <= w.stride) return few_scores<kLanes>(row, w, columns, known.data(), G);
-    all_scores(row, w, columns, block.all.data());
+    if (!all) return few_scores<kLanes>(row, w, columns, known.data(), G);
     for (Integer a = 0; a < kLanes; ++a) G[a] = block.all[known[a]];
-  } else if (6 * some <= w.stride) {
+  } else if (!all) {
     some_scores(row, w, columns, places, some, G);
   } else {
-    all_scores(row, w, columns, block.all.data());
     for (Integer a = 0; a < some; ++a) G[a] = block.all[places[a]];
   }
 }
@@ -248,15 +246,19 @@ ClassSweep sweep_over(Rows rows, const ClassExamples& examples, std::span<Intege
     std::int32_t* const places = &examples.places[i * classes];
     Integer some = examples.sizes[i];
     Moved found;
+    const Integer lanes = some == 2 ? 2 : some <= 4 ? 4 : some <= 8 && w.stride >= 8 ? 8 : 0;
+    // Here, and not for each number of lanes: these are most of the loops of a sweep.
+    const bool all = (lanes > 0 ? kLanesOfOne * lanes : 6 * some) > w.stride;
+    if (all) all_scores(row, w, rows.columns, block.all.data());
     const auto look = [&]<Integer kLanes>(std::integral_constant<Integer, kLanes>) {
-      look_at<kLanes>(row, w, rows.columns, places, some, block);
+      look_at<kLanes>(row, w, rows.columns, places, some, all, block);
       found = best_changes<kLanes>(places, some, stored, C, A, block, sweep);
     };
-    if (some == 2) {
+    if (lanes == 2) {
       look(std::integral_constant<Integer, 2>{});
-    } else if (some <= 4) {
+    } else if (lanes == 4) {
       look(std::integral_constant<Integer, 4>{});
-    } else if (some <= 8 && w.stride >= 8) {
+    } else if (lanes == 8) {
       look(std::integral_constant<Integer, 8>{});
     } else {
       look(std::integral_constant<Integer, 0>{});

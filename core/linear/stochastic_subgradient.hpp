@@ -90,12 +90,31 @@ struct StepRule {
   Bias bias;
 };
 
+// <v, x_i>, in a function of its own: not every step needs it.
+template <class Rows>
+[[gnu::noinline]] double product_of(const Rows& rows, Integer i, std::span<const double> v) {
+  return rows[i].dot(v.data());
+}
+
+// |sum_k pulls_k x_k|^2 over the rows of a step; `together` is 0 before and after.
+template <class Rows>
+[[gnu::noinline]] double squared_length(const Rows& rows, const Integer* rows_of_step,
+                                        std::span<const double> pulls, std::span<double> together) {
+  const std::size_t batch = pulls.size();
+  double squared = 0;
+  for (std::size_t k = 0; k < batch; ++k) rows[rows_of_step[k]].add_to(together.data(), pulls[k]);
+  for (std::size_t k = 0; k < batch; ++k) squared += pulls[k] * product_of(rows, rows_of_step[k], together);
+  for (std::size_t k = 0; k < batch; ++k) rows[rows_of_step[k]].clear(together.data());
+  return std::max(squared, 0.0);
+}
+
 // Lecture 001, lines 10-18, on batches of consecutive entries of `order`, one for each step size. Returns
 // the number of steps taken.
-template <class Loss, class Rows>
-Integer stochastic_subgradient(const Rows& rows, Loss loss, const Examples& examples, const StepRule& rule,
+template <class Rows>
+Integer stochastic_subgradient(const Rows& rows, const Examples& examples, const StepRule& rule,
                                std::span<const Integer> order, std::span<const double> steps,
                                Iterate& iterate, RecentSteps& recent, Watch& watch) {
+  const AnyLoss loss = examples.loss;
   const double* const labels = examples.labels.data();
   const double* const weights = examples.weights.data();
   const double* const norms = examples.norms.data();
@@ -137,7 +156,7 @@ Integer stochastic_subgradient(const Rows& rows, Loss loss, const Examples& exam
       const Integer i = rows_of_step[k];
       const auto row = rows[i];
       if (projects) {
-        if (batch > 1) product = row.dot(iterate.v.data());
+        if (batch > 1) product = product_of(rows, i, iterate.v);
         const double c = eta * pulls[k] / iterate.scale;
         iterate.squared_norm += c * (2 * product + c * norms[i]);
       }
@@ -156,13 +175,7 @@ Integer stochastic_subgradient(const Rows& rows, Loss loss, const Examples& exam
     if (std::abs(iterate.scale) < 1e-9) iterate.rescale();
     ++taken;
     if (recent.count > 0) {
-      for (Integer k = 0; k < batch; ++k) rows[rows_of_step[k]].add_to(together.data(), pulls[k]);
-      double squared = 0;
-      for (Integer k = 0; k < batch; ++k) {
-        squared += pulls[k] * rows[rows_of_step[k]].dot(together.data());
-      }
-      for (Integer k = 0; k < batch; ++k) rows[rows_of_step[k]].add_to(together.data(), -pulls[k]);
-      recent.add(eta * std::sqrt(std::max(squared, 0.0)));
+      recent.add(eta * std::sqrt(squared_length(rows, rows_of_step, pulls, together)));
       if (recent.finished) break;
       work += static_cast<Integer>(recent.lengths.size());
     }

@@ -13,9 +13,9 @@ struct LossSum {
 };
 
 // gradient = sum_i C_i loss'(m_i) y_i x_i,  m_i = y_i (<w, x_i> + b)
-template <class Loss, class Rows>
-LossSum subgradient(const Rows& rows, Loss loss, const double* labels, const double* costs, const double* w,
-                    double b, std::span<double> gradient, const Budget& budget) {
+template <class Rows>
+LossSum subgradient(const Rows& rows, AnyLoss loss, const double* labels, const double* costs,
+                    const double* w, double b, std::span<double> gradient, const Budget& budget) {
   std::vector<LossSum> sums(static_cast<std::size_t>(budget.threads_for(rows.stored())));
   accumulate(rows, gradient, budget, [&](Integer thread, Integer i, Integer last, double* target) {
     LossSum sum;

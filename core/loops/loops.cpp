@@ -112,10 +112,8 @@ double line_search(const AnyPiece& piece, std::span<const double> margins, const
 
 LossSum subgradient(const AnyRows& rows, AnyLoss loss, const double* labels, const double* costs,
                     const double* w, double b, std::span<double> gradient, const Budget& budget) {
-  return visit_loss(loss, [&](auto its) {
-    return rows.visit(
-        [&](const auto& kind) { return subgradient(kind, its, labels, costs, w, b, gradient, budget); });
-  });
+  return rows.visit(
+      [&](const auto& kind) { return subgradient(kind, loss, labels, costs, w, b, gradient, budget); });
 }
 
 Sweep dual_coordinate_ascent(const AnyRows& rows, std::span<Coordinate> coordinates,
@@ -127,14 +125,6 @@ Sweep dual_coordinate_ascent(const AnyRows& rows, std::span<Coordinate> coordina
                                                   relaxation, walls, watch)
                    : dual_coordinate_ascent<false>(kind, coordinates, order, w, bias, bias_curvature,
                                                    relaxation, walls, watch);
-  });
-}
-
-double go_on(const AnyRows& rows, bool squared, std::span<Coordinate> coordinates,
-             std::span<const Integer> order, std::span<double> w, double& bias, double bias_curvature,
-             Before before) {
-  return rows.visit([&](const auto& kind) {
-    return go_on(kind, squared, coordinates, order, w, bias, bias_curvature, before);
   });
 }
 
@@ -157,10 +147,8 @@ Descent descend_on_columns(const AnyRows& columns, AnyColumnsModel& given, std::
 Integer stochastic_subgradient(const AnyRows& rows, const Examples& examples, const StepRule& rule,
                                std::span<const Integer> order, std::span<const double> steps,
                                Iterate& iterate, RecentSteps& recent, Watch& watch) {
-  return visit_loss(examples.loss, [&](auto loss) {
-    return rows.visit([&](const auto& kind) {
-      return stochastic_subgradient(kind, loss, examples, rule, order, steps, iterate, recent, watch);
-    });
+  return rows.visit([&](const auto& kind) {
+    return stochastic_subgradient(kind, examples, rule, order, steps, iterate, recent, watch);
   });
 }
 

@@ -11,7 +11,6 @@
 #include "data/zeros.hpp"
 #include "linear/coordinate_descent.hpp"
 #include "linear/dual_coordinate_ascent.hpp"
-#include "linear/momentum.hpp"
 #include "linear/perceptron.hpp"
 #include "linear/pieces.hpp"
 #include "linear/stochastic_subgradient.hpp"
@@ -75,9 +74,6 @@ struct SweepOptions {
 Sweep dual_coordinate_ascent(const AnyRows& rows, std::span<Coordinate> coordinates,
                              std::span<Integer> order, double* w, const SweepOptions& options,
                              Watch& watch);
-double go_on(const AnyRows& rows, bool squared, std::span<Coordinate> coordinates,
-             std::span<const Integer> order, std::span<double> w, double& bias, double bias_curvature,
-             Before before);
 
 Descent descend_on_products(ProductsModel& model, std::span<Integer> order, Integer most, double enough,
                             Watch& watch);

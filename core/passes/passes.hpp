@@ -87,26 +87,41 @@ void scores_at(const Rows& rows, std::span<const double> points, double* out, st
   }
 }
 
-// Runs work(first, last, target) on shares of the rows, each thread with its own target of d zeros,
-// and adds the targets up in `out`.
-template <class Rows, class Work>
-void accumulate(const Rows& rows, std::span<double> out, const Budget& budget, const Work& work) {
+// Work on a share of the rows, which is called by its address: what gives the shares out is compiled once.
+struct WorkOnShare {
+  void (*call)(const void* work, Integer thread, Integer first, Integer last, double* target);
+  const void* work;
+};
+
+// See `accumulate`.
+inline void add_up_shares(Integer count, Integer columns, Integer stored, std::span<double> out,
+                          const Budget& budget, const WorkOnShare& work) {
   // A private target costs d additions in the end: worth it only where a share has more to add.
-  const Integer threads = rows.columns < rows.stored() / 2 ? budget.threads_for(rows.stored()) : 1;
+  const Integer threads = columns < stored / 2 ? budget.threads_for(stored) : 1;
   std::vector<std::vector<double>> own(static_cast<std::size_t>(threads - 1));
   for (std::vector<double>& part : own) part.reserve(out.size());
   std::fill(out.begin(), out.end(), 0.0);
-  in_parallel(threads, rows.count, [&](Integer thread, Integer first, Integer last) {
+  in_parallel(threads, count, [&](Integer thread, Integer first, Integer last) {
     double* target = out.data();
     if (thread > 0) {
       own[thread - 1].assign(out.size(), 0.0);
       target = own[thread - 1].data();
     }
-    work(thread, first, last, target);
+    work.call(work.work, thread, first, last, target);
   });
   for (const std::vector<double>& part : own) {
     for (std::size_t j = 0; j < out.size(); ++j) out[j] += part[j];
   }
+}
+
+// Runs work(thread, first, last, target) on shares of the rows, each thread with its own target of d zeros,
+// and adds the targets up in `out`.
+template <class Rows, class Work>
+void accumulate(const Rows& rows, std::span<double> out, const Budget& budget, const Work& work) {
+  const auto call = [](const void* given, Integer thread, Integer first, Integer last, double* target) {
+    (*static_cast<const Work*>(given))(thread, first, last, target);
+  };
+  add_up_shares(rows.count, rows.columns, rows.stored(), out, budget, {call, &work});
 }
 
 // out = sum_i coefficient_i x_i

@@ -111,32 +111,32 @@ double Objective::dual(std::span<const double> alpha, double size, double reach)
   double gain = 0, sum = 0, beyond_1 = 0, size_beyond_1 = 0;
   SignedSum excess, all;
   // All sums are made block by block, as sum_in_blocks does: the next one finds the block in the cache.
-  visit(*this, [&]<class Loss>(Loss) {
-    for (std::size_t first = 0; first < alpha.size(); first += kSumBlock) {
-      const std::size_t last = std::min(alpha.size(), first + kSumBlock);
-      double own_gain = 0, own_total = 0;
+  for (std::size_t first = 0; first < alpha.size(); first += kSumBlock) {
+    const std::size_t last = std::min(alpha.size(), first + kSumBlock);
+    double own_gain = 0, own_total = 0;
+    visit(*this, [&]<class Loss>(Loss) {
 #pragma omp simd reduction(+ : own_gain, own_total)
       for (std::size_t i = first; i < last; ++i) {
         own_gain += Loss::dual_gain(alpha[i], costs[i]);
         own_total += alpha[i];
       }
-      gain += own_gain;
-      sum += own_total;
-      if (!targets.empty()) {
-        double own = 0, size = 0;
+    });
+    gain += own_gain;
+    sum += own_total;
+    if (!targets.empty()) {
+      double own = 0, size = 0;
 #pragma omp simd reduction(+ : own, size)
-        for (std::size_t i = first; i < last; ++i) {
-          const double term = (targets[i] - 1) * alpha[i];
-          own += term;
-          size += std::abs(term);
-        }
-        beyond_1 += own;
-        size_beyond_1 += size + own_total;
+      for (std::size_t i = first; i < last; ++i) {
+        const double term = (targets[i] - 1) * alpha[i];
+        own += term;
+        size += std::abs(term);
       }
-      if (excess_counts()) excess.add(&alpha[first], &labels[first], last - first);
-      if (has_shift()) all.add(&alpha[first], kOnes.data(), last - first);
+      beyond_1 += own;
+      size_beyond_1 += size + own_total;
     }
-  });
+    if (excess_counts()) excess.add(&alpha[first], &labels[first], last - first);
+    if (has_shift()) all.add(&alpha[first], kOnes.data(), last - first);
+  }
   // Of the squared hinge, a gain is the difference of two numbers that are not negative.
   const double magnitudes =
       (std::holds_alternative<SquaredHinge>(loss) ? 2 * sum + std::abs(gain) : gain) + size_beyond_1;
@@ -218,7 +218,7 @@ double Objective::reach(double upper, double largest) const {
 }
 
 void Objective::make_feasible(std::span<double> alpha) const {
-  visit(*this, [&]<class Loss>(Loss) {
+  const auto run = [&]<class Loss>(Loss) {
     const double excess = clip_to_box<Loss>(alpha, labels.data(), costs.data());
     const bool exact = intercept == Intercept::exact;
     if (has_shift()) {
@@ -229,7 +229,13 @@ void Objective::make_feasible(std::span<double> alpha) const {
     } else if (exact) {
       balance_classes<Loss>(alpha, labels.data(), costs.data(), excess);
     }
-  });
+  };
+  // The box of all other losses is that of the hinge.
+  if (std::holds_alternative<SquaredHinge>(loss)) {
+    run(SquaredHinge{});
+  } else {
+    run(Hinge{});
+  }
   if (group > 1) share_costs(alpha, costs.data(), group);
 }
 

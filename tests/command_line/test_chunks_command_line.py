@@ -130,13 +130,14 @@ def test_what_is_no_size(text):
 
 
 SLOW = """
-import sys, time
+import sys
 from maxmargin.chunks import fit
 keep = fit._Run._keep
 def slowly(self):
     keep(self)
     print(self.passes_made, flush=True)
-    time.sleep(0.5 if self.passes_made < 3 else 30)
+    if self.passes_made == 3:
+        sys.stdin.read()  # until the signal is there
 fit._Run._keep = slowly
 from maxmargin.command_line import main
 main(sys.argv[1:])
@@ -149,7 +150,11 @@ def test_a_training_that_was_killed_goes_on(folder, run, tmp_path, how):
     arguments = ["train", folder / "a.mmd", "-o", model, "--loss", "hinge", "--tol", 1e-6]
     arguments = [str(each) for each in [*arguments, "--memory", "1MB", "--checkpoint", state, "--json"]]
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW, *arguments], stdout=subprocess.PIPE, text=True, env=os.environ
+        [sys.executable, "-c", SLOW, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ,
     )
     assert process.stdout is not None
     for line in process.stdout:

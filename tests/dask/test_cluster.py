@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ pytest.importorskip("distributed")
 
 import dask.array as da
 import dask.dataframe as dd
-from distributed import Client, LocalCluster
+from distributed import Client
 
 import dask
 import maxmargin
@@ -38,22 +38,11 @@ pytestmark = [
 _ROWS, _COLUMNS = 3000, 6
 
 
-def _cluster(workers: int) -> LocalCluster:
-    return LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=None,
-        silence_logs=50,
-        host="127.0.0.1",
-    )
-
-
 @pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
+def client(address: str) -> Iterator[Client]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with _cluster(2) as cluster, Client(cluster) as client:
+        with Client(address) as client:
             yield client
 
 
@@ -85,13 +74,13 @@ def test_bits_do_not_depend_on_the_workers(client: Client, loss: str) -> None:
     assert _bits(LinearSVC(loss=loss, memory=1 << 28, persist=False).fit(*collections)) == _bits(local)
 
 
-def test_four_workers_and_a_lost_one() -> None:
+def test_four_workers_and_a_lost_one(cluster_of: Callable[[int], Any]) -> None:
     X, y, weight = _data()
     local = maxmargin.LinearSVC(loss="hinge").fit(Chunks((X, y, weight), rows=100, memory=1 << 16))
     assert local.n_iter_ > 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with _cluster(4) as cluster, Client(cluster) as client:
+        with cluster_of(4) as cluster, Client(cluster) as client:
             collections = _in_parts(100, X, y, weight)
             options = {"loss": "hinge", "client": client, "memory": 1 << 16}
             assert _bits(LinearSVC(**options).fit(*collections)) == _bits(local)

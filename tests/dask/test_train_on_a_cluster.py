@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ import pytest
 from scipy import sparse
 
 pytest.importorskip("distributed")
-
-from distributed import LocalCluster
 
 from maxmargin import Chunks, LinearSVC
 from maxmargin.command_line import main
@@ -31,21 +28,6 @@ pytestmark = [
 
 ROWS, COLUMNS = 3000, 5
 Run = Callable[..., str]
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            silence_logs=50,
-            host="127.0.0.1",
-        ) as cluster:
-            yield cluster.scheduler_address
 
 
 @pytest.fixture(scope="module")

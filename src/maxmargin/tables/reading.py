@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from maxmargin.files.data.reading import DataError, DataSet, Options, about, file_format, shown
 from maxmargin.files.data.sheets import RaggedRows, Sheet
 from maxmargin.files.data.tables import (
+    counted_rows,
     label_among,
     label_array,
     load_pyarrow,
@@ -166,28 +167,19 @@ def stream_raw(
 def _pieces(
     path: str, options: Options, format: str | None, texts: set[str], encoding: Encoding | None
 ) -> Iterator[RawTable]:
-    rows = 0
     if encoding is not None:
         options = replace(
             options,
             label=options.label or encoding.label,
             missing=(*encoding.missing, *options.missing),
         )
-    with about(path):
-        pyarrow = load_pyarrow()
-        try:
-            for batch, gaps in _batches(path, options, format, texts, encoding):
-                piece = replace(_piece(batch, gaps, options, rows), decimal=options.decimal)
-                if encoding is not None:
-                    piece = _with_points(piece, {each.name for each in encoding.columns if each.lenient})
-                rows += batch.num_rows
-                yield piece
-        except DataError:
-            raise
-        except (pyarrow.ArrowException, OSError, ValueError) as error:
-            raise DataError(f"the table cannot be read after row {rows}: {error}", "Correct it.") from error
-        if rows == 0:
-            raise DataError("there is not a single row in this table", "Check the file.")
+    with counted_rows(path) as read:
+        for batch, gaps in _batches(path, options, format, texts, encoding):
+            piece = replace(_piece(batch, gaps, options, read.rows), decimal=options.decimal)
+            if encoding is not None:
+                piece = _with_points(piece, {each.name for each in encoding.columns if each.lenient})
+            read.rows += batch.num_rows
+            yield piece
 
 
 def _piece(batch: Any, gaps: list[int], options: Options, first: int) -> RawTable:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -46,21 +47,37 @@ def read_table(path: str, options: Options, *, format: str) -> DataSet:
 
 def stream_table(path: str, options: Options, *, format: str) -> Iterator[DataSet]:
     """Read the rows of the table in chunks."""
-    rows, lines = 0, list[int]()
+    lines = list[int]()
+    with counted_rows(path) as read:
+        for batch, ragged in (_csv if format == "csv" else parquet_batches)(path, options):
+            lines = sorted([*lines, *ragged])
+            data = _Table(batch.schema, options).data_set(batch, read.rows)
+            read.rows += batch.num_rows
+            gaps = sorted([*_among_all(data.gaps, lines), *ragged])
+            yield replace(data, skipped=data.skipped + len(ragged), gaps=tuple(gaps))
+
+
+@dataclass
+class CountedRows:
+    """How many rows of a table have been read."""
+
+    rows: int = 0
+
+
+@contextmanager
+def counted_rows(path: str) -> Iterator[CountedRows]:
+    """For the time in which a table is read by whoever counts its rows: faults say where they are."""
+    read = CountedRows()
     with about(path):
         pyarrow = load_pyarrow()
         try:
-            for batch, ragged in (_csv if format == "csv" else parquet_batches)(path, options):
-                lines = sorted([*lines, *ragged])
-                data = _Table(batch.schema, options).data_set(batch, rows)
-                rows += batch.num_rows
-                gaps = sorted([*_among_all(data.gaps, lines), *ragged])
-                yield replace(data, skipped=data.skipped + len(ragged), gaps=tuple(gaps))
+            yield read
         except DataError:
             raise
         except (pyarrow.ArrowException, OSError, ValueError) as error:
-            raise DataError(f"the table cannot be read after row {rows}: {error}", "Correct it.") from error
-        if rows == 0:
+            place = f"after row {read.rows}"
+            raise DataError(f"the table cannot be read {place}: {error}", "Correct it.") from error
+        if read.rows == 0:
             raise DataError("there is not a single row in this table", "Check the file.")
 
 

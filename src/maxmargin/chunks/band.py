@@ -11,6 +11,11 @@
        rows. What is added to its objective, rho / 2 |w - best w|^2, keeps it near
     5  again from 2 with the next points of three values of rho; the best of them tells the next rho
 
+A sample of less than 2,000 rows for each column tells too little of the others for step 4. Then the pass
+adds up the curvature of all losses (curvature.py), the next points are the best ones of the band with the
+slope and the curvature of the rows around it, for three widths, and distances from the margin are told in
+spreads. Where no point was better, the next pass goes back to the best one, to see the curvature there.
+
 The lower model knows nothing of how folded rows are spread: its best point is far off where the band is
 narrow. The sample knows, so step 4 stays near, and gains as much as Newton's method with a Hessian of the
 sample. Once (w, b) is nearer to the best point than the band is wide, the lower model is exact but for
@@ -100,6 +105,7 @@ class BandAsk:
         ]
         margins, spreads, zones = all_margins[0], None, None
         if self.zoning is not None:
+            assert isinstance(problem.rows, Rows)
             spreads = self.zoning.spread.of(problem.rows)
             distances = np.abs(margins - 1.0)
             margins = 1.0 + (margins - 1.0) / spreads
@@ -141,9 +147,8 @@ class Zoning:
         if self.drawn < 1.0:
             generator = np.random.default_rng([self.seed, chunk.first, 2])
             some &= generator.random(chunk.count) < self.drawn
-        taken, zones = np.flatnonzero(some), Zones.none(chunk.columns)
-        rows = Rows(chunk.X[taken], check_finite=False, keep_zeros=True)
-        zones.add(rows, problem.costs[taken] / self.drawn, distances[taken])
+        taken, zones = np.flatnonzero(some), Zones(chunk.columns)
+        zones.add(chunk.X[taken], problem.costs[taken] / self.drawn, distances[taken])
         return zones
 
 
@@ -267,7 +272,7 @@ class BandShare:
         problem = far.problem
         self.folds = self.folds.plus(Folds.of(self.folds.edges, problem, far.margins, self.width))
         if self.zones is not None and far.spreads is not None:
-            self.zones.add(problem.rows, far.costs, far.spreads * np.abs(far.margins - 1.0))
+            self.zones.add(far.X, far.costs, far.spreads * np.abs(far.margins - 1.0))
         return band.some(near)
 
     def band(self) -> Band:

@@ -11,7 +11,8 @@ from the margin is told in spreads where it decides which rows are kept, and how
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from scipy.linalg import solve_triangular
 
 from maxmargin.chunks.newton import moments, solved
 from maxmargin.chunks.statement import ONE_THREAD
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, RowSpace
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Vector
 
@@ -41,11 +42,12 @@ _RIDGE = 1e-10
 _FIRST_WIDTH = 2.0
 """The width that hinges of the band are rounded off within at first, in units of the band's own."""
 _NARROWER = 3.0
-"""How many times narrower the parabolas of ``lowest`` are from one round to the next."""
+"""How many times narrower the width is from one round to the next."""
 _STEPS = 6
 """Newton's steps in one round: the next one corrects what is left."""
 _LEAST_GAIN = 1e-2
-"""The share of the wanted gap from which a step is worth another one in its round."""
+"""What a step gains, in units of the squared width times the sum of the costs, from which another one is
+worth it in its round: rounding off itself costs about a tenth of that."""
 _LEAST_STEP = 1e-3
 """The part of a step that is the last one tried."""
 
@@ -82,36 +84,55 @@ class Spread:
         scores -= self.shifts[:, np.newaxis]
         np.square(scores, out=scores)
         squares = scores.sum(axis=0)
-        return np.sqrt(squares + max(self.least, 1e-300))
+        spreads: Vector = np.sqrt(squares + max(self.least, 1e-300))
+        return spreads
 
 
 @dataclass(eq=False)
 class Zones:
-    """Second moments of rows, apart for each of some zones of distances from the margin."""
+    """Second moments of rows, apart for each of some zones of distances from the margin.
 
-    sums: NDArray[np.float64]
+    Rows that take less room than their moments stay rows until others are added: so they travel.
+    """
+
+    columns: int
+    sums: NDArray[np.float64] | None = None
     """For each zone the sum of ``C_i (x_i, 1) (x_i, 1)'``."""
+    rows: list[tuple[Any, Vector, Vector]] = field(default_factory=list)
+    """Rows that are not in these sums yet: X, the costs, the distances."""
 
-    @classmethod
-    def none(cls, columns: int) -> Zones:
-        """Zones without rows."""
-        return cls(np.zeros((len(_MIDDLES), columns + 1, columns + 1)))
-
-    def add(self, rows: Rows, costs: Vector, distances: Vector) -> None:
+    def add(self, X: Any, costs: Vector, distances: Vector) -> None:
         """Add rows."""
-        places = np.searchsorted(_REACHES, distances)
-        for zone in range(len(_MIDDLES)):
-            ours = places == zone
-            if ours.any():
-                self.sums[zone] += moments(rows, np.where(ours, costs, 0.0))
+        self.rows.append((X, costs, distances))
+        if X.shape[0] >= len(_MIDDLES) * self.columns:
+            self._add_up()
 
     def plus(self, other: Zones) -> None:
-        """Take in the zones of other rows."""
-        self.sums += other.sums
+        """Take in the zones of the chunk after it."""
+        self._add_up()
+        if other.sums is not None:
+            self.sums = other.sums if self.sums is None else self.sums + other.sums
+        self.rows = other.rows
+        self._add_up()
+
+    def _add_up(self) -> None:
+        for X, costs, distances in self.rows:
+            if self.sums is None:
+                self.sums = np.zeros((len(_MIDDLES), self.columns + 1, self.columns + 1))
+            rows = Rows(X, check_finite=False, keep_zeros=True)
+            places = np.searchsorted(_REACHES, distances)
+            for zone in range(len(_MIDDLES)):
+                ours = places == zone
+                if ours.any():
+                    self.sums[zone] += moments(rows, np.where(ours, costs, 0.0))
+        self.rows = []
 
     def hessian(self, width: float) -> Hessian:
         """The curvature of the losses where hinges are rounded off within a width, with tails."""
-        return np.tensordot(curvatures(_MIDDLES, width), self.sums, 1)
+        self._add_up()
+        if self.sums is None:
+            return np.zeros((self.columns + 1, self.columns + 1))
+        return np.asarray(np.tensordot(curvatures(_MIDDLES, width), self.sums, 1))
 
 
 def curvatures(distances: Vector, width: float) -> Vector:
@@ -129,7 +150,7 @@ class Around:
     hessian: Hessian
     with_intercept: bool
 
-    def lowest(self, rows: Rows, y: Vector, costs: Vector, least: float) -> Vector:
+    def lowest(self, rows: RowSpace, y: Vector, costs: Vector, least: float) -> Vector:
         """The best (w, b), nearly, where some rows have their hinges.
 
         By Newton's method on hinges that are rounded off within a width, about that of the band at first

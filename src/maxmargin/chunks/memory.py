@@ -32,9 +32,9 @@ _LEAST_ROWS = 64
 """Rows of a band, at least."""
 _HESSIANS = 7
 """Hessians of a problem: of chunks that are at work or wait to be added, their sum, and its factor."""
-_ZONES, _OF_ZONES = 18, 1 / 10
-"""Hessians of a problem with the band whose zones are summed up: three for each chunk that is at work or
-waits to be added, and for their sum. And the share of the memory that they may take."""
+_ZONES, _OF_ZONES = 27, 1 / 10
+"""Hessians of a problem with the band whose zones are summed up: nine each for a chunk that is at work, for
+one that waits to be added, and for their sum. And the share of the memory that they may take."""
 _BYTES_OF_MULTIPLIERS, _VECTORS = 32, 16
 """What wide data take: the multipliers of each row, now, before and on their way, and so many vectors of a
 number for each column."""

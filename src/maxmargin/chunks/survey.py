@@ -19,12 +19,11 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from maxmargin import core
-from maxmargin.chunks.chunk import BYTES_BESIDE, ROWS_PER_COLUMN, Chunk
+from maxmargin.chunks.chunk import BYTES_BESIDE, FEW_COLUMNS, ROWS_PER_COLUMN, Chunk
 from maxmargin.chunks.held_out import Folding
 from maxmargin.chunks.passes import Passes
 from maxmargin.chunks.statement import ONE_THREAD
 from maxmargin.problem.rows import Rows
-from maxmargin.solvers.sizes import CHUNK_COLUMNS
 from maxmargin.tools.interrupts import let_through
 from maxmargin.types import Indices, Vector
 
@@ -195,7 +194,7 @@ def _enough(most: int, row_bytes: float, rows: int, columns: int) -> int:
     about three times as often as a sampled one. Their sum is least for this m; more rows would have to be
     solved for, and on a cluster to travel, for nothing.
     """
-    if columns > CHUNK_COLUMNS or most // 2 >= ROWS_PER_COLUMN * columns:
+    if columns > FEW_COLUMNS or most // 2 >= ROWS_PER_COLUMN * columns:
         most //= 2
     best = int((6.0 * math.sqrt(columns) * rows) ** (2.0 / 3.0))
     return min(most, max(best, int(_SMALL_SAMPLE / max(1.0, row_bytes))))

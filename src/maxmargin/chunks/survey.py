@@ -209,7 +209,7 @@ def _labels(chunk: Chunk) -> tuple[NDArray[Any], Indices]:
                 f"Unknown label type: continuous. Row {chunk.first + int(strange[0])} (counted from 0) has "
                 f"the label {y[strange[0]]}. Labels are whole numbers, texts or truth values."
             )
-    if y.dtype.kind in "iuf":
+    if y.dtype.kind in "biuf":
         low, high = y.min(), y.max()
         above = y == high
         if low < high and bool(np.all(above | (y == low))):

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <span>
 
+#include "passes/exponentials.hpp"
 #include "passes/sums.hpp"
 
 namespace maxmargin {
@@ -43,23 +44,21 @@ struct SquaredHinge {
 struct Logistic {
   static double upper(double C) { return C; }
   // log(1 + exp(-m)) without overflow for large |m|.
-  static double value(double m) { return std::max(0.0, -m) + std::log1p(std::exp(-std::abs(m))); }
+  static double value(double m) { return std::max(0.0, -m) + log_of_1_plus(exp_of_negative(-std::abs(m))); }
   static double derivative(double m) {
-    const double e = std::exp(-std::abs(m));
+    const double e = exp_of_negative(-std::abs(m));
     return m > 0 ? -e / (1 + e) : -1 / (1 + e);
   }
   static double curvature(double m) {
-    const double e = std::exp(-std::abs(m));
+    const double e = exp_of_negative(-std::abs(m));
     return e / ((1 + e) * (1 + e));
   }
-  // C times the entropy of p = a / C and its complement. C - a is exact where a is near C, and log1p keeps
-  // the digits of the larger share, whose logarithm is next to 0.
+  // C times the entropy of a / C and its complement. C - a is exact where a is near C, and the logarithm of
+  // the larger share, which is next to 0, comes from the smaller one.
   static double dual_gain(double a, double C) {
-    if (!(a > 0 && a < C)) return 0;
-    const double p = a / C, rest = (C - a) / C;
-    const double log_p = p > 0.5 ? std::log1p(-rest) : std::log(p);
-    const double log_rest = p > 0.5 ? std::log(rest) : std::log1p(-p);
-    return -C * (p * log_p + rest * log_rest);
+    const double less = std::min(a, C - a), share = less / C;
+    const double gain = -(less * log_of_share(share) + (C - less) * log_of_1_minus(share));
+    return less > 0 ? gain : 0.0;
   }
   // In units of a / C: the derivative of the dual is infinite at the walls of the box.
   static double violation(double m, double a, double C) {

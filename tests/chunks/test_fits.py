@@ -297,6 +297,36 @@ def test_the_hessian_of_all_rows_is_summed_up_where_that_of_the_sample_will_not_
         assert len(found) <= len(asked) + 4
 
 
+@pytest.mark.parametrize("C", [1 / 16, 1.0, 32.0])
+def test_the_hinge_on_truth_values_of_which_some_are_rare_takes_few_passes(C):
+    # In a quarter of their memory: means say little of rows whose columns are spread in so many ways.
+    generator = np.random.default_rng(2)
+    chances = np.concatenate([np.full(20, 0.4), np.geomspace(0.2, 5e-4, 60)])
+    X = sparse.csr_matrix((generator.random((20_000, 80)) < chances).astype(np.float32))
+    y = X @ generator.normal(size=80) + generator.logistic(size=20_000) > 0.5
+    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    model = LinearSVC(loss="hinge", C=C, tol=1e-3).fit(Chunks((X, y), memory=size // 4))
+    assert model.status_.certified
+    assert model.n_iter_ <= 8
+    exact = LinearSVC(loss="hinge", C=C, tol=1e-5).fit(X, y)
+    assert model.certificate_.dual <= exact.certificate_.primal
+    assert model.certificate_.primal >= exact.certificate_.dual
+
+
+@pytest.mark.parametrize(("loss", "C"), [("hinge", 1.0), ("hinge", 32.0), ("squared_hinge", 32.0)])
+def test_wide_rows_whose_multipliers_are_free_are_settled_together(loss, C):
+    generator = np.random.default_rng(3)
+    X = sparse.random(3000, 2 * CHUNK_COLUMNS, 0.01, format="csr", random_state=3)
+    X = (sparse.diags(1.0 / np.sqrt(X.multiply(X).sum(axis=1).A1)) @ X).tocsr()
+    y = X @ generator.normal(size=X.shape[1]) + 0.5 * generator.normal(size=3000) > 0.0
+    model = LinearSVC(loss=loss, C=C, tol=1e-3, max_iter=60).fit(Chunks((X, y), rows=750, memory=1 << 26))
+    assert model.status_.certified
+    assert model.n_iter_ <= 30
+    exact = LinearSVC(loss=loss, C=C, tol=1e-5).fit(X, y)
+    assert model.certificate_.dual <= exact.certificate_.primal
+    assert model.certificate_.primal >= exact.certificate_.dual
+
+
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_the_first_unsound_row_is_named_whoever_finds_it(workers):
     X, y, _ = data()

@@ -10,6 +10,8 @@ import pytest
 from scipy import sparse
 
 from maxmargin import Chunks, LinearSVC
+from maxmargin.chunks.chunk import Chunk
+from maxmargin.chunks.survey import _labels
 from maxmargin.files import pack
 
 X = np.arange(12.0).reshape(6, 2)
@@ -80,3 +82,16 @@ def test_packed_files_have_their_columns(tmp_path):
         list(Chunks(tmp_path / "a.mmd", columns=3))
     with pytest.raises(ValueError, match="columns"):
         LinearSVC().fit(Chunks(tmp_path / "a.mmd", columns=3))
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.float64, str])
+def test_labels_of_two_classes_are_found_whatever_their_kind(kind):
+    y = np.array([1, 0, 0, 1, 1, 0]).astype(kind)
+    labels, codes = _labels(Chunk(np.zeros((6, 1)), y))
+    assert labels.dtype == y.dtype
+    assert np.array_equal(labels, np.unique(y))
+    assert np.array_equal(labels[codes], y)
+    assert codes.dtype == np.int64
+    alone = _labels(Chunk(np.zeros((2, 1)), y[1:3]))
+    assert np.array_equal(alone[0], y[1:2])
+    assert np.array_equal(alone[1], [0, 0])

@@ -22,7 +22,7 @@ import maxmargin
 from dask import delayed
 from maxmargin.dask import LinearSVC
 from maxmargin.dask.linear_svc import _of_rows, _right
-from maxmargin.dask.parts import delayed_parts, plain_part, row_count
+from maxmargin.dask.parts import delayed_parts, known_rows, plain_part, row_count
 from maxmargin.dask.passes import DaskPasses, _answer, _held
 
 _X = np.arange(12.0).reshape(6, 2)
@@ -96,7 +96,7 @@ def test_what_a_worker_answers() -> None:
         return chunk.first, factor * own * float(chunk.X.sum())
 
     part = plain_part((_X, _Y), 0)
-    assert _answer(part, 30, _held(told, (2.0,)), (0.5,)) == (30, _X.sum())
+    assert _answer(part, 30, len(_Y), _held(told, (2.0,)), (0.5,)) == (30, _X.sum())
     model = maxmargin.LinearSVC().fit(_X, _Y)
     right = model.predict(_X) == _Y
     assert _right(model, (_X, _Y, None)) == (right.sum(), 6.0)
@@ -122,6 +122,32 @@ def test_answers_to_rows_of_every_kind() -> None:
 def test_a_cluster_without_workers_is_refused() -> None:
     with pytest.raises(ValueError, match=r"has no workers\. Start some; client\.wait_for_workers\(1\)"):
         DaskPasses(SimpleNamespace(nthreads=dict), [])  # type: ignore[arg-type]
+
+
+def test_rows_that_an_array_tells_of_are_not_counted() -> None:
+    X = da.from_array(_X, chunks=(4, -1))
+    assert known_rows(X, len(X.chunks[0])) == list(X.chunks[0])
+    assert known_rows(X, 1) is None
+    assert known_rows(X[X[:, 0] > 0], 2) is None
+    assert known_rows([delayed(_X)], 1) is None
+    # A client that could count nothing.
+    passes = DaskPasses(
+        SimpleNamespace(nthreads=lambda: {"one": 1}),  # type: ignore[arg-type]
+        ["a", "b", "c"],  # type: ignore[list-item]
+        persist=False,
+        counts=[4, 0, 2],
+    )
+    assert passes.rows() == 6
+
+
+def test_an_array_with_other_chunks_than_it_tells_of_is_refused() -> None:
+    def count(chunk: Any) -> int:
+        return int(chunk.count)
+
+    part = (_X, _Y, None)
+    assert _answer(part, 10, 6, (count, ()), ()) == 6
+    with pytest.raises(ValueError, match=r"from row 10 on has 6 rows in place of 7: give from_delayed"):
+        _answer(part, 10, 7, (count, ()), ())
 
 
 def test_a_label_column_of_parquet_has_the_partitions_of_the_others(tmp_path: Any) -> None:

@@ -236,3 +236,35 @@ def test_the_core_refuses_what_is_no_objective(wrong, why):
     good = {"loss": "hinge", "labels": np.ones(2), "costs": np.ones(2), "intercept": "none", "number": 0.0}
     with pytest.raises(ValueError, match=why):
         core.Objective(**(good | wrong))
+
+
+def test_logistic_sums_are_right_to_some_roundings_from_one_end_of_numbers_to_the_other():
+    # The bounds on rounding in proofs allow every term 16 of them.
+    long = np.longdouble
+    margins = np.concatenate(
+        [np.linspace(-40.0, 40.0, 40_001), [-1e6, -700.0, 700.0], np.logspace(-300, 0, 500)]
+    )
+    m = margins.astype(long)
+    exact = np.where(m < 0, -m, 0) + np.log1p(np.exp(-abs(m)))
+    each = [slice(i, i + 1) for i in range(len(margins))]
+    one = objective("logistic", np.ones(1))
+    found = np.array([one.loss_sum(margins[i]) for i in each])
+    assert float(np.max(abs(found - exact) / exact)) <= 16 * 2.0**-53
+    # Where exp has no normal number, the loss is too large, never too small.
+    assert 0.0 < one.loss_sum(np.array([1e4])) < 1e-300
+    derivative = np.empty(len(margins))
+    objective("logistic", np.ones(len(margins))).multipliers(margins, derivative)
+    slope = np.where(m > 0, np.exp(-abs(m)) / (1 + np.exp(-abs(m))), 1 / (1 + np.exp(-abs(m))))
+    assert float(np.max(abs(derivative - slope) / slope)) <= 16 * 2.0**-53
+    alpha = np.concatenate(
+        [np.linspace(0.0, 1.0, 4001)[1:-1], np.logspace(-290, -1, 800), 1.0 - np.logspace(-15, -1, 99)]
+    )
+    a = alpha.astype(long)
+    entropy = -(a * np.log(a) + (1 - a) * np.log1p(-a))
+    gains = np.array([one.dual(alpha[i : i + 1], 0.0, 0.0) for i in range(len(alpha))])
+    # Of one row: the gain less what is allowed for its sum.
+    assert np.all(gains <= entropy * (1 + 1e-18))
+    assert float(np.max((entropy - gains) / entropy)) <= 64 * 2.0**-53
+    for end in (0.0, 1.0):
+        assert one.dual(np.array([end]), 0.0, 0.0) == 0.0
+    assert 0.0 <= one.dual(np.array([1e-310]), 0.0, 0.0) <= 1e-307

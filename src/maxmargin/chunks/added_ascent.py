@@ -8,7 +8,9 @@
               multipliers in their boxes, by some sweeps of dual coordinate ascent, with
               v = sum (alpha_i - z_i) y_i x_i over its rows; P at some points, D of the new multipliers
                                                                                 (certificate: P and D)
-    4  alpha = the multipliers of all chunks, w their sum;  s and beta for the next pass; again from 2
+    4  hinge, squared hinge:  the multipliers of rows that the chunks give away, most of them free ones, are
+              settled together in memory (near_rows.py)
+    5  alpha = the multipliers of all chunks, w their sum;  s and beta for the next pass; again from 2
 
 The sum of s |v|^2 over the chunks is at least |sum v|^2 where s is the number of chunks (CoCoA+; Ma et al.
 2015), and mostly where it is less: s begins below and grows where a pass shows that it was too small. Then
@@ -36,6 +38,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.method import Method, Point
+from maxmargin.chunks.near_rows import NearRows, Pulled, settled
 from maxmargin.chunks.statement import ONE_THREAD
 from maxmargin.chunks.sums import DualSums, losses_of
 from maxmargin.problem import Intercept, Problem
@@ -70,6 +73,8 @@ class AscentAsk:
     reach: float
     """What a unit of sum_i alpha_i y_i adds to the intercept."""
     seed: int
+    most: int
+    """Rows that a chunk gives away, at most, to be settled together with those of the others."""
 
     def share(self, problem: Problem, chunk: Chunk, kept: Kept | None) -> AscentShare:
         """The share of a chunk, which goes on from its multipliers."""
@@ -84,7 +89,13 @@ class AscentAsk:
             alpha, moved = self._ascended(problem, chunk, *kept)
         v = problem.rows.combine(moved, ONE_THREAD)
         length = core.dot(v, v) + self.reach * float(moved.sum()) ** 2
-        return AscentShare(np.array(losses), DualSums.of(problem, alpha).packed(), [alpha], length, 1)
+        near, rest = [], alpha
+        if self.most and kept is not None:
+            near = [NearRows.of(problem, chunk, first, alpha, self.most, self.seed)]
+            rest = alpha.copy()
+            rest[near[0].places] = 0.0
+        sums = DualSums.of(problem, rest).packed()
+        return AscentShare(np.array(losses), sums, [alpha], near, length, 1)
 
     def _ascended(
         self, problem: Problem, chunk: Chunk, alpha: Vector, before: Vector
@@ -172,7 +183,10 @@ class AscentShare:
 
     losses: Vector
     dual: DualSums
+    """Without the rows that are given away."""
     alphas: list[Vector]
+    near: list[NearRows]
+    """The rows that are given away, of each chunk; none in the first pass."""
     length: float
     """The sum over the chunks of the squared lengths of what they moved by."""
     chunks: int
@@ -182,6 +196,7 @@ class AscentShare:
         self.losses = self.losses + other.losses
         self.dual = self.dual.plus(other.dual)
         self.alphas.extend(other.alphas)
+        self.near.extend(other.near)
         self.length += other.length
         self.chunks += other.chunks
         return self
@@ -216,7 +231,9 @@ class AddedAscent(Method):
         """What the next pass has to find out."""
         ahead = self.ahead[0], self._intercept(self.ahead[1])
         seed = self.setting.seed + self.made
-        return AscentAsk(self.points, ahead, self.beta, self.damping, self.reach, seed)
+        # The logistic loss has no multiplier at a wall, so that no row is more in the way than others.
+        most = 0 if self.stated.loss == "logistic" else self.setting.band_rows // self.setting.facts.chunks
+        return AscentAsk(self.points, ahead, self.beta, self.damping, self.reach, seed, most)
 
     def kept(self) -> list[Any]:
         """The multipliers of each chunk."""
@@ -228,6 +245,13 @@ class AddedAscent(Method):
         """Take the sums of a pass, and choose where to look ahead to."""
         values = self.take_primal(self.points, total.losses, total.chunks)
         total.dual = total.dual.unpacked()
+        local = total.dual.combined, total.dual.excess
+        if total.near:
+            intercept = Pulled(self.reach, self.pull, self.centre)
+            given = total.near, total.alphas, total.dual, self.stated, intercept
+            result = settled(*given, self.setting.tol, self.setting.threads)
+            total.alphas, total.dual, self.centre = result.alphas, result.sums, result.centre
+            local = result.unsettled
         self.take_dual(total.dual)
         self.made += 1
         found = total.dual.combined, total.dual.excess
@@ -238,18 +262,19 @@ class AddedAscent(Method):
             self.at = self.last = share * found[0], share * found[1]
         else:
             self._see_intercepts(values)
-            self._go_to(found, total)
+            self._go_to(local, found, total)
         self._look_ahead()
 
-    def _go_to(self, found: tuple[Vector, float], total: AscentShare) -> None:
-        """Line 4."""
+    def _go_to(self, local: Point, found: Point, total: AscentShare) -> None:
+        """Line 5; the chunks' own moves lead to ``local``."""
         assert self.alphas is not None
-        step = found[0] - self.ahead[0]
-        moved = core.dot(step, step) + self.reach * (found[1] - self.ahead[1]) ** 2
+        step = local[0] - self.ahead[0]
+        moved = core.dot(step, step) + self.reach * (local[1] - self.ahead[1]) ** 2
         ratio = moved / total.length if total.length > 0.0 else 0.0
         onwards = found[0] - self.at[0]
-        back = -core.dot(step, onwards) - self.reach * (found[1] - self.ahead[1]) * (found[1] - self.at[1])
-        if back > 0.0 or ratio > self.damping:
+        back = -core.dot(step, onwards) - self.reach * (local[1] - self.ahead[1]) * (found[1] - self.at[1])
+        # Where rows are settled together, the pass was no step of the method that momentum speeds up.
+        if total.near or back > 0.0 or ratio > self.damping:
             self.theta = 1.0
         self.damping = min(max(self.damping, _SPARE * ratio), float(self.setting.facts.chunks))
         self.before, self.alphas = self.alphas, total.alphas
@@ -272,9 +297,7 @@ class AddedAscent(Method):
 
     def _intercept(self, excess: float) -> float:
         """The b that goes with sum_i alpha_i y_i."""
-        if self.stated.intercept is Intercept.NONE:
-            return 0.0
-        return self.reach * (self.pull * self.centre + excess)
+        return Pulled(self.reach, self.pull, self.centre).at(excess)
 
     def _see_intercepts(self, values: list[float]) -> None:
         """Look at intercepts nearer to that of the point ahead, or farther, in the next pass."""

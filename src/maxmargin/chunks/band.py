@@ -11,6 +11,11 @@
        rows. What is added to its objective, rho / 2 |w - best w|^2, keeps it near
     5  again from 2 with the next points of three values of rho; the best of them tells the next rho
 
+A sample of less than 2,000 rows for each column tells too little of the others for step 4. Then the pass
+adds up the curvature of all losses (curvature.py), the next points are the best ones of the band with the
+slope and the curvature of the rows around it, for three widths, and distances from the margin are told in
+spreads. Where no point was better, the next pass goes back to the best one, to see the curvature there.
+
 The lower model knows nothing of how folded rows are spread: its best point is far off where the band is
 narrow. The sample knows, so step 4 stays near, and gains as much as Newton's method with a Hessian of the
 sample. Once (w, b) is nearer to the best point than the band is wide, the lower model is exact but for
@@ -29,7 +34,9 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.chunks.chunk import Chunk
+from maxmargin.chunks.curvature import Around, Hessian, Spread, Zones, curvatures
 from maxmargin.chunks.method import Method, Point, Setting
+from maxmargin.chunks.newton import moments
 from maxmargin.chunks.statement import Stated, margins_at
 from maxmargin.chunks.sums import DualSums, losses_of, sides_of
 from maxmargin.problem import Intercept, Problem
@@ -55,6 +62,18 @@ _WIDER = 4
 """How many times more rows the band may have after a pass that was not the last."""
 _SINGLE = 1e-5
 """The tol from which means may have the precision of the rows: single precision is much finer still."""
+_WIDTHS = (1.0, 0.5, 2.0)
+"""The widths within which hinges of rows around the band are rounded off, side by side, in units of the
+last one that was best."""
+_LEAST_WIDTH = 0.03
+"""The least of them, as wide as the innermost zone: beyond it, the band alone decides."""
+_LESS_STEEP = 4.0
+"""The factor by which they grow after a pass in which no point was better."""
+_SHORTER = (0.25, 0.06)
+"""The parts of a step at which P is looked at in the pass after one in which no point was better."""
+_DRAWN = 4000
+"""Rows for each column whose curvatures are summed up, at least; where there are more rows, so many are
+drawn."""
 _TRIFLE = 1e-9
 """The share of a label's costs that is rounding, not rows."""
 _REPLACED = 0.5
@@ -74,6 +93,8 @@ class BandAsk:
     """Between the bins, increasing: those below 1 are of the low side."""
     most: int
     """Rows of the band."""
+    zoning: Zoning | None = None
+    """In whose spreads margins are told, and what is to be found out of curvatures."""
 
     def share(self, problem: Problem, chunk: Chunk) -> BandShare:
         """The share of a chunk."""
@@ -82,9 +103,23 @@ class BandAsk:
             losses_of(problem, w, b, margins)
             for (w, b), margins in zip(self.points, all_margins, strict=True)
         ]
-        margins = all_margins[0]
-        kept = np.flatnonzero((np.abs(margins - 1.0) <= self.width) & (problem.costs > 0.0))
-        band = Band(chunk.X[kept], problem.y[kept], problem.costs[kept], margins[kept])
+        margins, spreads, zones = all_margins[0], None, None
+        if self.zoning is not None:
+            assert isinstance(problem.rows, Rows)
+            spreads = self.zoning.spread.of(problem.rows)
+            distances = np.abs(margins - 1.0)
+            margins = 1.0 + (margins - 1.0) / spreads
+        near = (np.abs(margins - 1.0) <= self.width) & (problem.costs > 0.0)
+        kept = np.flatnonzero(near)
+        band = Band(
+            chunk.X[kept],
+            problem.y[kept],
+            problem.costs[kept],
+            margins[kept],
+            None if spreads is None else spreads[kept],
+        )
+        if self.zoning is not None:
+            zones = self.zoning.of(problem, chunk, distances, near)
         folds = Folds.of(self.edges, problem, margins, self.width)
         slope = folds.slope
         _add_rows(slope, problem, kept[band.margins < 1.0], problem.costs)
@@ -94,7 +129,27 @@ class BandAsk:
             change = (others < 1.0).astype(np.float64) - (margins < 1.0)
             slopes.append(slope.copy())
             _add_rows(slopes[-1], problem, np.flatnonzero(change), change * problem.costs)
-        return BandShare(np.array(losses), np.array(slopes), [band], folds, self.most, self.width)
+        return BandShare(np.array(losses), np.array(slopes), [band], folds, self.most, self.width, zones)
+
+
+@dataclass(frozen=True, eq=False)
+class Zoning:
+    """What a pass has to find out of curvatures."""
+
+    spread: Spread
+    drawn: float
+    """The share of the rows that do."""
+    seed: int
+
+    def of(self, problem: Problem, chunk: Chunk, distances: Vector, near: NDArray[np.bool_]) -> Zones:
+        """The zones of a chunk, without the rows of the band."""
+        some = ~near
+        if self.drawn < 1.0:
+            generator = np.random.default_rng([self.seed, chunk.first, 2])
+            some &= generator.random(chunk.count) < self.drawn
+        taken, zones = np.flatnonzero(some), Zones(chunk.columns)
+        zones.add(chunk.X[taken], problem.costs[taken] / self.drawn, distances[taken])
+        return zones
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +160,13 @@ class Band:
     y: Vector
     costs: Vector
     margins: Vector
+    """In spreads, where there are any."""
+    spreads: Vector | None = None
 
     def some(self, which: NDArray[np.bool_]) -> Band:
         """Some of the rows."""
-        return Band(self.X[which], self.y[which], self.costs[which], self.margins[which])
+        spreads = None if self.spreads is None else self.spreads[which]
+        return Band(self.X[which], self.y[which], self.costs[which], self.margins[which], spreads)
 
     @property
     def problem(self) -> Problem:
@@ -178,6 +236,7 @@ class BandShare:
     folds: Folds
     most: int
     width: float
+    zones: Zones | None = None
     chunks: int = 1
     count: int = field(init=False)
 
@@ -190,6 +249,8 @@ class BandShare:
         self.slopes = self.slopes + other.slopes
         self.folds = self.folds.plus(other.folds)
         self.chunks += other.chunks
+        if self.zones is not None and other.zones is not None:
+            self.zones.plus(other.zones)
         for band in other.bands:
             if self.width < other.width:
                 band = self._narrowed(band)
@@ -207,8 +268,11 @@ class BandShare:
         near = np.abs(band.margins - 1.0) <= self.width
         if near.all():
             return band
-        problem = band.some(~near).problem
-        self.folds = self.folds.plus(Folds.of(self.folds.edges, problem, band.margins[~near], self.width))
+        far = band.some(~near)
+        problem = far.problem
+        self.folds = self.folds.plus(Folds.of(self.folds.edges, problem, far.margins, self.width))
+        if self.zones is not None and far.spreads is not None:
+            self.zones.add(far.X, far.costs, far.spreads * np.abs(far.margins - 1.0))
         return band.some(near)
 
     def band(self) -> Band:
@@ -218,7 +282,8 @@ class BandShare:
             np.concatenate([getattr(band, name) for band in self.bands])
             for name in ("y", "costs", "margins")
         )
-        return Band(X, y, costs, margins)
+        own = [band.spreads for band in self.bands if band.spreads is not None]
+        return Band(X, y, costs, margins, np.concatenate(own) if own else None)
 
 
 class BandMethod(Method):
@@ -227,7 +292,7 @@ class BandMethod(Method):
     name = "band"
     reason = "rows near the margin are kept in memory, the others folded into means"
     alpha_from = "the rows near the margin and the means of the others"
-    derived = ("sampled",)
+    derived = ("sampled", "zoning")
 
     def __init__(self, stated: Stated, setting: Setting) -> None:
         super().__init__(stated, setting)
@@ -235,8 +300,10 @@ class BandMethod(Method):
         """Rows of the band in the next pass."""
 
     def restored(self) -> None:
-        """The sample's rows come from the sample."""
+        """The sample's rows come from the sample, and how the next pass sorts rows from these."""
         self.sampled = self.sample_rows()
+        if "points" in vars(self):  # what has ended has none
+            self._sort_by(self.points[0])
 
     def begin(self) -> None:
         """Start from the sample."""
@@ -247,18 +314,44 @@ class BandMethod(Method):
         rows, _, costs = self.sampled
         self.pull = _FIRST_PULL * core.dot(costs, rows.squared_norms) / rows.columns
         self.pulls: tuple[float, ...] = (self.pull,)
+        self.rounded = 1.0
+        self.widths: tuple[float, ...] = ()
+        self.at_base = True
+        self.hessian: Hessian | None = None
+        if self.setting.zoned:
+            margins = self._sample_margins(point)
+            near = np.where(np.abs(margins - 1.0) < 1.0, 0.5 * costs, 0.0)
+            self.hessian = self._regularised(moments(rows, near))
         self._sort_by(point)
+
+    def _regularised(self, hessian: Hessian) -> Hessian:
+        """A Hessian of the losses with that of the regulariser."""
+        hessian[np.diag_indices(len(hessian) - 1)] += 1.0
+        if self.stated.intercept is Intercept.REGULARISED:
+            hessian[-1, -1] += self.stated.intercept_scaling**-2
+        return hessian
+
+    def _sample_margins(self, point: Point) -> Vector:
+        rows, y, _ = self.sampled
+        return y * (rows.scores(point[0]) + point[1])
 
     def _sort_by(self, point: Point) -> None:
         """Choose width and bins for a pass at a point, from the margins of the sample."""
-        rows, y, costs = self.sampled
-        w, b = point
-        self.margins = y * (rows.scores(w) + b)
+        rows, _, costs = self.sampled
+        self.margins, self.zoning = self._sample_margins(point), None
+        spread = None
+        if self.hessian is not None:
+            with_intercept = self.stated.intercept is not Intercept.NONE
+            spread = Spread.of_hessian(self.hessian, with_intercept, self.setting.seed)
+            self.margins = 1.0 + (self.margins - 1.0) / spread.of(rows)
         stands_for = self.setting.sample.stands_for
         counts = np.where(costs > 0.0, stands_for, 0.0)
         share = min(1.0, self.most / max(1.0, float(counts.sum())))
         distances = np.abs(self.margins - 1.0)
         self.width = np.inf if share >= 1.0 else _quantiles(distances, counts, [share])[0]
+        if spread is not None:
+            drawn = min(1.0, _DRAWN * rows.columns / self.setting.facts.rows)
+            self.zoning = Zoning(spread, drawn, self.setting.seed)
         steps = np.linspace(0.0, 1.0, _BINS + 1)[1:-1]
         low, high = self.margins < 1.0 - self.width, self.margins > 1.0 + self.width
         edges = [_quantiles(self.margins[side], counts[side], steps) for side in (low, high)]
@@ -266,7 +359,7 @@ class BandMethod(Method):
 
     def ask(self) -> BandAsk:
         """What the next pass has to find out."""
-        return BandAsk(self.points, float(self.width), self.edges, self.most)
+        return BandAsk(self.points, float(self.width), self.edges, self.most, self.zoning)
 
     def tell(self, total: BandShare) -> None:
         """Take the sums of a pass: the lower model, and the next point."""
@@ -275,17 +368,26 @@ class BandMethod(Method):
         best = int(np.argmin(values))
         if values[best] < before:
             self.base, self.slopes = self.points[best], total.slopes[best]
+            if best < len(self.widths):
+                self.rounded = max(_LEAST_WIDTH, self.widths[best])
             self.pull = self.pulls[best] if best < len(self.pulls) else self.pull
         else:
             self.pull *= _HARDER
-        band, folds, self.width = total.band(), total.folds, total.width
+        band, folds, self.width, zones = total.band(), total.folds, total.width, total.zones
         del total
         lower = self._lower_model(band, folds)
         if self.relative_gap <= self.setting.tol:
             return
         self.most = min(self.setting.band_rows, _WIDER * self.most)
         self.pulls = tuple(self.pull * factor for factor in _PULLS)
-        self.points = self._pulled(*self._nearby(band))
+        if zones is None:
+            self.points = self._pulled(*self._nearby(band))
+        elif values[best] < before or self.at_base:
+            self.points, self.at_base = self._curved(band, zones), False
+        else:
+            # Back to the best point, where the curvatures are to be seen.
+            self.rounded, self.widths, self.at_base = _LESS_STEEP * self.rounded, (), True
+            self.points = (self.base, *(_between(self.base, self.points[0], part) for part in _SHORTER))
         if lower is not None:
             self.points = (*self.points, lower)
         self._sort_by(self.points[0])
@@ -346,6 +448,31 @@ class BandMethod(Method):
         all_costs = np.concatenate([band.costs, costs[taken], mean_costs])
         return Rows(X, check_finite=False, keep_zeros=True), labels, all_costs
 
+    def _curved(self, band: Band, zones: Zones) -> tuple[Point, ...]:
+        """The best points of the band with what is known of the rows around it, for each width."""
+        w, b = self.base
+        problem = band.problem
+        rows, y, costs = problem.rows, band.y, band.costs
+        lost = np.where(y * (rows.scores(w) + b) < 1.0, costs * y, 0.0)
+        slope = np.append(w, 0.0) - (self.slopes[0] - self.slopes[1])
+        slope[:-1] += rows.combine(lost)
+        slope[-1] += float(lost.sum())
+        if self.stated.intercept is Intercept.REGULARISED:
+            slope[-1] += b / self.stated.intercept_scaling**2
+        assert band.spreads is not None
+        at, with_intercept = np.append(w, b), self.stated.intercept is not Intercept.NONE
+        points = []
+        self.widths = tuple(self.rounded * factor for factor in _WIDTHS)
+        for width in self.widths:
+            hessian = self._regularised(zones.hessian(width))
+            around = Around(at, slope, hessian, with_intercept)
+            found = around.lowest(rows, y, costs, 0.5 * math.sqrt(self.setting.tol))
+            points.append((found[:-1], float(found[-1])))
+        distances = band.spreads * np.abs(band.margins - 1.0)
+        hessian = zones.hessian(self.rounded) + moments(rows, costs * curvatures(distances, self.rounded))
+        self.hessian = self._regularised(hessian)
+        return tuple(points)
+
     def _pulled(self, rows: Rows, y: Vector, costs: Vector) -> tuple[Point, ...]:
         """The best points of some rows where ``pull / 2 |w - w0|^2`` is added, w0 that of the base.
 
@@ -404,6 +531,11 @@ def _dual_of(band: Band, alpha: Vector, folds: Folds, used: NDArray[np.bool_], s
         own.longest = folds.longest
         sums = sums.plus(own)
     return sums
+
+
+def _between(a: Point, b: Point, share: float) -> Point:
+    """A point on the way from one to another."""
+    return a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])
 
 
 def _quantiles(values: Vector, weights: Vector, levels: Any) -> Vector:

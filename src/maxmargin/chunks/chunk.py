@@ -15,6 +15,11 @@ from maxmargin.types import Indices, Vector
 BYTES_BESIDE = 48
 """Bytes that are held of a row besides its values, about: label, cost, margin, score, length, multiplier.
 Of short rows they are most of what is held."""
+FEW_COLUMNS = 256
+"""Columns up to which the memory has room for a larger sample: the matrices of its problem are 16 MB."""
+ROWS_PER_COLUMN = 2000
+"""Rows of a sample for each column from which its Hessian will do: its steps are then off by two
+hundredths, and a pass leaves a thousandth of the gap."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,7 +117,10 @@ class _Run:
         self.together = memory.together(facts, sample.count, wanted.loss, len(stated))
         band_rows = memory.band_rows(facts, min(self.together, len(stated)))
         first = min(band_rows, unsure_rows(facts, sample.count))
-        setting = Setting(facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows, first)
+        zoned = memory.has_room_for_zones(facts, sample.count, min(self.together, len(stated)))
+        setting = Setting(
+            facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows, first, zoned
+        )
         settings = {one.held_out: _without(setting, one) for one in stated}
         method: type[Method] = BandMethod if wanted.loss == "hinge" else Newton
         if facts.columns > CHUNK_COLUMNS:

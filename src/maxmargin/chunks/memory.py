@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from maxmargin.chunks.chunk import BYTES_BESIDE
+from maxmargin.chunks.chunk import BYTES_BESIDE, ROWS_PER_COLUMN
 from maxmargin.chunks.survey import Facts
 from maxmargin.solvers.sizes import CHUNK_COLUMNS
 from maxmargin.tools.words import amount
 
-_OF_SAMPLE, _OF_BAND = 1 / 10, 1 / 5
+_OF_SAMPLE, _OF_BAND = 1 / 5, 1 / 5
 """The shares of the memory that the sampled rows, and those of the band, may take. Both are
 copied into one problem, twice, while the next pass has not begun."""
 _USUAL = 1 << 30
@@ -32,6 +32,9 @@ _LEAST_ROWS = 64
 """Rows of a band, at least."""
 _HESSIANS = 7
 """Hessians of a problem: of chunks that are at work or wait to be added, their sum, and its factor."""
+_ZONES, _OF_ZONES = 27, 1 / 10
+"""Hessians of a problem with the band whose zones are summed up: nine each for a chunk that is at work, for
+one that waits to be added, and for their sum. And the share of the memory that they may take."""
 _BYTES_OF_MULTIPLIERS, _VECTORS = 32, 16
 """What wide data take: the multipliers of each row, now, before and on their way, and so many vectors of a
 number for each column."""
@@ -94,8 +97,16 @@ class Memory:
     def band_rows(self, facts: Facts, problems: int) -> int:
         """Rows of the band, for each of so many problems."""
         each = BYTES_BESIDE + facts.nbytes / facts.rows
-        room = int(_OF_BAND * self.limit / each / problems)
+        # Of wide data the vectors need room, too.
+        part = _OF_BAND / 2.0 if facts.columns > CHUNK_COLUMNS else _OF_BAND
+        room = int(part * self.limit / each / problems)
         return max(_LEAST_ROWS, min(room, int(_MOST_BAND * facts.rows)))
+
+    def has_room_for_zones(self, facts: Facts, sampled: int, problems: int) -> bool:
+        """Whether passes with the band sum up curvatures, for each of so many problems."""
+        needed = _ZONES * 8 * (facts.columns + 1) ** 2 * problems
+        few = sampled < ROWS_PER_COLUMN * facts.columns
+        return few and needed <= max(_OF_ZONES * self.limit, _TRIFLE)
 
 
 def unsure_rows(facts: Facts, sampled: int) -> int:

@@ -37,6 +37,8 @@ class Setting:
     """Rows near the margin that each problem may hold."""
     first_band_rows: int
     """Those that it holds in its first pass: as many as a sample of this size leaves unsure of."""
+    zoned: bool = False
+    """Whether passes sum up the curvature of the losses, since the sample is too small to tell it."""
 
 
 _TO_THE_END = {

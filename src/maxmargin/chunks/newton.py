@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from maxmargin.chunks.chunk import Chunk
+from maxmargin.chunks.chunk import ROWS_PER_COLUMN, Chunk
 from maxmargin.chunks.method import Method, Point
 from maxmargin.chunks.statement import ONE_THREAD, margins_at
 from maxmargin.chunks.sums import DualSums, losses_of
@@ -35,9 +35,6 @@ from maxmargin.types import Vector
 
 _SHORTER = (0.5, 0.2)
 """The parts of a step at which P is looked at in the pass that takes all of it."""
-_ROWS_PER_COLUMN = 2000
-"""Rows of a sample for each column from which its Hessian will do: its steps are then off by two
-hundredths, and a pass leaves a thousandth of the gap."""
 _FEW_PER_COLUMN = 100
 """Rows of a sample for each column up to which its best point is so far off that the Hessian changes by a
 tenth on the way from it: every pass then sums up a new one."""
@@ -97,7 +94,7 @@ class Newton(Method):
         self.points: tuple[Point, ...] = (self.sample_point(),)
         self.before = math.inf
         count = self.setting.sample.count
-        self.with_hessian = count < _ROWS_PER_COLUMN * self.setting.facts.columns
+        self.with_hessian = count < ROWS_PER_COLUMN * self.setting.facts.columns
         self.squared_slope = math.inf
         """The squared length of the gradient, which a gap falls like."""
         self.hessian = np.empty((0, 0))
@@ -137,7 +134,7 @@ class Newton(Method):
         sought = len(w) if self.stated.intercept is Intercept.NONE else len(w) + 1
         step = np.zeros(len(w) + 1)
         with one_blas_thread():
-            step[:sought] = _solved(hessian[:sought, :sought], gradient[:sought])
+            step[:sought] = solved(hessian[:sought, :sought], gradient[:sought])
         parts = (1.0, *_SHORTER)
         return tuple((w - part * step[:-1], float(b - part * step[-1])) for part in parts)
 
@@ -160,15 +157,19 @@ class Newton(Method):
 
 def _hessian(rows: RowSpace, costs: Vector, loss: str, margins: Vector) -> NDArray[np.float64]:
     """``sum_i C_i loss''(m_i) (x_i, 1) (x_i, 1)'``."""
-    curvatures = costs * _curvature(loss, margins)
-    hessian = np.empty((rows.columns + 1, rows.columns + 1))
-    hessian[:-1, :-1] = rows.gram(curvatures, ONE_THREAD)
-    hessian[-1, :-1] = hessian[:-1, -1] = rows.combine(curvatures, ONE_THREAD)
-    hessian[-1, -1] = curvatures.sum()
-    return hessian
+    return moments(rows, costs * _curvature(loss, margins))
 
 
-def _solved(matrix: NDArray[np.float64], vector: Vector) -> Vector:
+def moments(rows: RowSpace, weights: Vector) -> NDArray[np.float64]:
+    """``sum_i weight_i (x_i, 1) (x_i, 1)'``."""
+    sums = np.empty((rows.columns + 1, rows.columns + 1))
+    sums[:-1, :-1] = rows.gram(weights, ONE_THREAD)
+    sums[-1, :-1] = sums[:-1, -1] = rows.combine(weights, ONE_THREAD)
+    sums[-1, -1] = weights.sum()
+    return sums
+
+
+def solved(matrix: NDArray[np.float64], vector: Vector) -> Vector:
     """The solution of a system whose matrix is positive definite but for rounding."""
     for share in (0.0, _NOTHING, 1e4 * _NOTHING):
         try:

@@ -71,7 +71,7 @@ class DualSums:
         vectors = problem.rows.combine_groups(alpha, sides_of(problem.y), 2, ONE_THREAD)
         # Both sides' errors together are at most that of one sum over all rows.
         sums = cls(np.zeros(2), np.zeros(2), vectors, problem.rows.combined_error(alpha), 0.0)
-        ours, ones = np.where(problem.y > 0.0, alpha, 0.0), np.ones(len(alpha))
+        ours, ones = alpha * (problem.y > 0.0), np.ones(len(alpha))
         for side in range(2):
             sums.gains[side] = problem.objective.dual(ours, 0.0, 0.0)
             sums.totals[side] = core.dot(ours, ones)

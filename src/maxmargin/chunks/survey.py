@@ -19,7 +19,7 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from maxmargin import core
-from maxmargin.chunks.chunk import BYTES_BESIDE, Chunk
+from maxmargin.chunks.chunk import BYTES_BESIDE, FEW_COLUMNS, ROWS_PER_COLUMN, Chunk
 from maxmargin.chunks.held_out import Folding
 from maxmargin.chunks.passes import Passes
 from maxmargin.chunks.statement import ONE_THREAD
@@ -194,6 +194,8 @@ def _enough(most: int, row_bytes: float, rows: int, columns: int) -> int:
     about three times as often as a sampled one. Their sum is least for this m; more rows would have to be
     solved for, and on a cluster to travel, for nothing.
     """
+    if columns > FEW_COLUMNS or most // 2 >= ROWS_PER_COLUMN * columns:
+        most //= 2
     best = int((6.0 * math.sqrt(columns) * rows) ** (2.0 / 3.0))
     return min(most, max(best, int(_SMALL_SAMPLE / max(1.0, row_bytes))))
 
@@ -207,7 +209,7 @@ def _labels(chunk: Chunk) -> tuple[NDArray[Any], Indices]:
                 f"Unknown label type: continuous. Row {chunk.first + int(strange[0])} (counted from 0) has "
                 f"the label {y[strange[0]]}. Labels are whole numbers, texts or truth values."
             )
-    if y.dtype.kind in "iuf":
+    if y.dtype.kind in "biuf":
         low, high = y.min(), y.max()
         above = y == high
         if low < high and bool(np.all(above | (y == low))):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dask import array
-from maxmargin.dask.parts import delayed_parts
+from maxmargin.dask.parts import delayed_parts, known_rows
 from maxmargin.dask.passes import DaskPasses
 from maxmargin.estimators import LinearSVC as LocalLinearSVC
 from maxmargin.estimators import parameter_types as takes
@@ -72,7 +72,10 @@ class LinearSVC(LocalLinearSVC):
     def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
         parts, names = delayed_parts(X, y, sample_weight)
         with held_back() as interrupts:
-            fit_passes(self, DaskPasses(self._client(), parts, persist=bool(self.persist)), self.memory)
+            passes = DaskPasses(
+                self._client(), parts, persist=bool(self.persist), counts=known_rows(X, len(parts))
+            )
+            fit_passes(self, passes, self.memory)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         return interrupts

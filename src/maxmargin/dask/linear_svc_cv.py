@@ -11,7 +11,7 @@ from distributed import default_client
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.dask.linear_svc import OWN, LinearSVC
-from maxmargin.dask.parts import delayed_parts
+from maxmargin.dask.parts import delayed_parts, known_rows
 from maxmargin.dask.passes import DaskPasses
 from maxmargin.estimators import LinearSVCCV as LocalLinearSVCCV
 from maxmargin.estimators import parameter_types as takes
@@ -52,7 +52,8 @@ class LinearSVCCV(LocalLinearSVCCV):
         parts, names = delayed_parts(X, y, sample_weight)
         client = self.client if self.client is not None else default_client()
         self.__dict__.pop("feature_names_in_", None)
-        choose_in_passes(self, DaskPasses(client, parts, persist=bool(self.persist)), self.memory)
+        passes = DaskPasses(client, parts, persist=bool(self.persist), counts=known_rows(X, len(parts)))
+        choose_in_passes(self, passes, self.memory)
         if names is not None:
             for one in (self, self.__dict__.get("best_estimator_")):
                 if one is not None:

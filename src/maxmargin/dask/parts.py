@@ -49,6 +49,12 @@ def delayed_parts(X: Any, y: Any, sample_weight: Any) -> tuple[list[Delayed], li
     ], names
 
 
+def known_rows(X: Any, parts: int) -> list[int] | None:
+    """The number of rows of each of so many partitions, where a Dask array tells it before it is made."""
+    sizes = _row_sizes(X)
+    return list(sizes) if sizes is not None and len(sizes) == parts else None
+
+
 def plain_part(part: Any, number: int) -> Part:
     """A part as arrays: of a dataframe, its values; the lengths are compared."""
     if not (isinstance(part, tuple) and len(part) in (2, 3)):

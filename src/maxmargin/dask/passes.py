@@ -36,10 +36,18 @@ class DaskPasses:
     """Passes by the workers of a cluster, one task for each partition that has rows.
 
     With ``persist`` the partitions are made once and stay with the workers, which write them to their disks
-    where memory is short. Without it they are made anew in every pass.
+    where memory is short. Without it they are made anew in every pass. ``counts`` are the rows of each
+    partition, where they are known: then no round of tasks has to find out.
     """
 
-    def __init__(self, client: Client, parts: Sequence[Delayed | Future], *, persist: bool = True) -> None:
+    def __init__(
+        self,
+        client: Client,
+        parts: Sequence[Delayed | Future],
+        *,
+        persist: bool = True,
+        counts: Sequence[int] | None = None,
+    ) -> None:
         threads = sum(client.nthreads().values())
         if not threads:
             raise ValueError(
@@ -48,9 +56,12 @@ class DaskPasses:
             )
         self.client, self._batch = client, _BATCH * threads
         made = list(client.compute(parts)) if persist else list(parts)
-        counts: list[int] = client.gather(self._submit(row_count, [(part,) for part in made]))
+        if counts is None:
+            counts = client.gather(self._submit(row_count, [(part,) for part in made]))
         first = accumulate(counts, initial=0)
-        self._parts = [(part, n) for part, n, count in zip(made, first, counts, strict=False) if count]
+        self._parts = [
+            (part, n, count) for part, n, count in zip(made, first, counts, strict=False) if count
+        ]
         self._rows = sum(counts)
 
     def over(
@@ -99,10 +110,20 @@ def _held(
 
 
 def _answer(
-    part: Part, first: int, shared: tuple[Callable[..., T], tuple[Any, ...]], own: tuple[Any, ...]
+    part: Part,
+    first: int,
+    count: int,
+    shared: tuple[Callable[..., T], tuple[Any, ...]],
+    own: tuple[Any, ...],
 ) -> T:
     """A task of a pass: what the rows of one partition answer."""
     task, arguments = shared
+    if row_count(part) != count:
+        raise ValueError(
+            f"A Dask array must have the chunks that it tells of. The one from row {first} on has "
+            f"{row_count(part)} rows in place of {count}: give from_delayed the right shape, or call "
+            "compute_chunk_sizes()."
+        )
     chunk: Chunk = joined([part], first)
     with one_blas_thread():
         return task(chunk, *arguments, *own)

@@ -257,9 +257,9 @@ void bind_small_problems(nb::module_& m) {
           require(static_cast<Integer>(table->shape(0)) == lines && table->shape(1) == self.order.size(),
                   "a line of all rows for every C is needed");
         }
-        require(
-            static_cast<Integer>(proofs.shape(0)) == all && proofs.shape(1) == 6 && length(steps) == all,
-            "six values and a number of steps for every problem at every C are needed");
+        require(static_cast<Integer>(proofs.shape(0)) == all && proofs.shape(1) == kNumbersOfProof &&
+                    length(steps) == all,
+                "all values of a proof and a number of steps for every problem at every C are needed");
         require(length(lengths) == self.size, "one length per row of the matrix is needed");
         SmallProof* const proven = reinterpret_cast<SmallProof*>(proofs.data());
         const AlongCosts found{
@@ -275,8 +275,8 @@ void bind_small_problems(nb::module_& m) {
       [](BoundSmallProblems& self, const Vector& alpha, const Vector& margins, const ConstVector& lengths,
          double value_error, const Table& proofs, const Budget& budget) {
         require(length(lengths) == self.size, "one length per row of the matrix is needed");
-        require(static_cast<Integer>(proofs.shape(0)) == self.count() && proofs.shape(1) == 6,
-                "six values per problem are needed");
+        require(static_cast<Integer>(proofs.shape(0)) == self.count() && proofs.shape(1) == kNumbersOfProof,
+                "all values of a proof per problem are needed");
         prove_small(self, self.per_row(alpha), self.per_row(margins), span(lengths), value_error,
                     {reinterpret_cast<SmallProof*>(proofs.data()), proofs.shape(0)}, budget);
       });

@@ -96,6 +96,17 @@ void tell_gradient(GivenMatrix& matrix, std::span<const double> scores, std::spa
   matrix.add(changed, changes, dual.f.data(), budget);
 }
 
+// The proof of a problem in the numbers that Python takes; scores become margins.
+SmallProof small_proof(const Objective& objective, std::span<const double> alpha, std::span<double> scores,
+                       std::span<const double> lengths, double value_error) {
+  const Proof proof = prove_at_best_length(objective, alpha, scores, lengths, value_error);
+  const BestIntercept& best = proof.intercept;
+  const double largest = *std::max_element(alpha.begin(), alpha.end());
+  const double violation =
+      std::max(objective.largest_violation(scores, alpha, best.b), (proof.length - 1) * largest);
+  return {best.b, best.low, best.high, proof.primal, proof.dual, violation, proof.length};
+}
+
 }  // namespace
 
 std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alpha,
@@ -147,9 +158,7 @@ void prove_small(const SmallProblems& all, std::span<double> alpha, std::span<do
     }
     std::fill(scores.begin(), scores.end(), 0.0);
     all.matrix_of(p).add(support, beta, scores.data(), budget);
-    const auto [best, primal, dual] = prove(objective, own, scores, own_lengths, value_error);
-    proofs[p] = {best.b, best.low, best.high,
-                 primal, dual,     objective.largest_violation(scores, own, best.b)};
+    proofs[p] = small_proof(objective, own, scores, own_lengths, value_error);
   });
 }
 
@@ -196,12 +205,9 @@ class GroupAlongCosts {
     bool all_are_good = true;
     for (Integer p = first_; p < last_; ++p) {
       const Objective objective = problem(line, p);
-      const auto [best, primal, dual] =
-          prove(objective, alpha(line, p), margins(line, p), lengths_, value_error_);
-      proof(line, p) = {best.b,    best.low,
-                        best.high, primal,
-                        dual,      objective.largest_violation(margins(line, p), alpha(line, p), best.b)};
-      all_are_good = all_are_good && relative_gap(primal, std::max(dual, 0.0)) <= tol;
+      SmallProof& own = proof(line, p);
+      own = small_proof(objective, alpha(line, p), margins(line, p), lengths_, value_error_);
+      all_are_good = all_are_good && relative_gap(own.primal, std::max(own.dual, 0.0)) <= tol;
     }
     return all_are_good;
   }
@@ -235,7 +241,7 @@ class GroupAlongCosts {
     scores_.resize(costs_.size());
     for (Integer i = 0; i < rows_; ++i) {
       own[i] = factor * last[i];
-      scores_[i] = factor * (objective.labels[i] * known[i] - proven.b);
+      scores_[i] = factor / proven.length * (objective.labels[i] * known[i] - proven.b);
     }
     before_.assign(own.begin(), own.end());
     objective.make_feasible(own);

@@ -36,11 +36,13 @@ std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alp
                                  std::span<const double> scores, double tol, Integer tiny,
                                  Integer most_rounds, const Budget& budget, Watch& watch);
 
-// Six numbers that prove what a problem's multipliers are worth, as Python takes them.
+// Numbers that prove what a problem's multipliers are worth, as Python takes them.
 struct SmallProof {
   double b, low, high, primal, dual;
-  double violation;  // the largest one of complementary slackness
+  double violation;  // the largest one of the optimality conditions
+  double length;     // w is so many times the sum that the multipliers make
 };
+inline constexpr std::size_t kNumbersOfProof = sizeof(SmallProof) / sizeof(double);
 
 // Makes every problem's alpha feasible and proves what it is worth; margins come with it.
 // `lengths` are those of the matrix' rows, whose values are each off by at most `value_error` times both

@@ -44,8 +44,9 @@ class WorkingSet final : public AnyWorkingSet {
     for (Integer round = 0; round < rounds; ++round) {
       if (dual.state.primal <= dual.state.dual || dual.state.violation() <= 0) return round;
       const double smallest = 1e-14 * (1 + std::abs(dual.state.ends[0].middle()));
-      if (step_on_pairs(dual, kInnerShare, smallest, 100 * size_, budget, watch) == 0) return round;
-      const bool over = take_over(dual, budget, watch);
+      const Integer most = (has_all() ? kStepsBeforeSystem : kStepsOfSome) * size_;
+      if (step_on_pairs(dual, kInnerShare, smallest, most, budget, watch) == 0) return round;
+      const bool over = all_at_hand() ? take_all(dual, watch) : take_over(dual, budget, watch);
       dual.look();
       if (over) return round + 1;
     }
@@ -109,6 +110,7 @@ class WorkingSet final : public AnyWorkingSet {
     if constexpr (std::is_same_v<Value, double>) {
       const Integer count = free_.find(dual);
       if (count < 2 || count > most) return 0;
+      if (all_at_hand()) return solve_free(dual, systems);
       const auto matrix = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(count * count));
       matrix_.square(free_.rows(), matrix.get(), count, budget);
       std::vector<Integer> places(static_cast<std::size_t>(count));
@@ -123,21 +125,25 @@ class WorkingSet final : public AnyWorkingSet {
   }
 
  private:
-  static constexpr double kInnerShare = 0.1;   // a round brings its own violation down to this share
-  static constexpr double kFirstShare = 0.01;  // and so the first one from 0, with all rows in the set
-  static constexpr double kNoise = 0.5;        // of the largest violation
-  static constexpr double kSample = 16;        // violators looked at for each place in the set
-  static constexpr double kFresh = 0.8;        // share of the set that is chosen anew
+  static constexpr double kInnerShare = 0.1;    // a round brings its own violation down to this share
+  static constexpr double kFirstShare = 0.01;   // and so the first one from 0, with all rows in the set
+  static constexpr double kNoise = 0.5;         // of the largest violation
+  static constexpr double kSample = 16;         // violators looked at for each place in the set
+  static constexpr double kFresh = 0.8;         // share of the set that is chosen anew
+  static constexpr Integer kStepsOfSome = 100;  // of a round on some of the rows, for each of these
   static constexpr Integer kPiece = Integer{1} << 28;  // multiply-adds between two looks at the clock
   // Of `solve`. A violation of this size is rounding.
   static constexpr double kRounding = 1e-13;
   static constexpr double kSeesRounding = 1e-6;  // a tol that thousands of steps' rounding stays far below
+  static constexpr double kNoLoss = 1e-12;  // of the dual value: a step that takes less has not led away
   static constexpr Integer kRoundsToRounding = 100;
   static constexpr Integer kRoundsOfSystems = 40;  // the first ones; what is left then is not for Newton
   static constexpr Integer kMostSystemsOfFew = 64;
   static constexpr Integer kStepsPerRow = 20, kStepsBeforeSystem = 4;  // of a round, for each row
 
   bool has_all() const { return size_ == matrix_.count(); }
+  // Whether all values are in one matrix.
+  bool all_at_hand() const { return at_hand_ && matrix_.blocks() == 1; }
 
   // Sequential minimal optimisation on a new set; returns the number of steps, 0 where it changed nothing.
   Integer step_on_pairs(const KernelDual& dual, double share, double smallest, Integer most,
@@ -192,6 +198,36 @@ class WorkingSet final : public AnyWorkingSet {
   bool has_changed(const KernelDual& dual, std::size_t place) const {
     const Integer i = chosen_[place], k = static_cast<Integer>(place);
     return small_->beta(k) != dual.beta[i] || (dual.sides() == 2 && small_->above(k) != dual.above[i]);
+  }
+
+  // Newton's method on the free multipliers that were found, with all values at hand. Where many of these
+  // rows depend on each other, rounding may lead away from the optimum: then nothing is done.
+  Integer solve_free(KernelDual& dual, Integer systems) {
+    dual.look();
+    const double before = dual.state.dual;
+    std::vector<double> beta;
+    for (const Integer i : free_.rows()) beta.push_back(dual.beta[i]);
+    const Integer solved = free_.solve(small_->matrix(), small_->stride(), free_.rows(), dual, systems);
+    give_free(dual, free_.targets());
+    dual.look();
+    if (dual.state.dual >= before - kNoLoss * std::abs(before)) return solved;
+    give_free(dual, beta);
+    dual.look();
+    return 0;
+  }
+  void give_free(KernelDual& dual, std::span<const double> targets) {
+    for (std::size_t a = 0; a < targets.size(); ++a) dual.beta[free_.rows()[a]] = targets[a];
+    small_->restore_gradient(dual);
+    dual.settle(free_.rows());
+  }
+
+  // Takes over what has changed in a set of all rows, whose values are at hand; true when the budget is
+  // spent.
+  bool take_all(KernelDual& dual, Watch& watch) {
+    moved_ += static_cast<Integer>(changed_.size());
+    for (const std::size_t place : changed_) take(dual, place);
+    small_->restore_gradient(dual);
+    return watch.spend(dual.count() * dual.count());
   }
 
   // Takes over what has changed in the set, piece by piece; true when the budget is spent. Then some of it

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "passes/best_intercept.hpp"
+#include "passes/best_length.hpp"
 #include "passes/feasible.hpp"
 #include "passes/groups.hpp"
 #include "passes/passes.hpp"
@@ -387,20 +388,70 @@ bool Objective::some_have_losses(std::span<const double> scores, double b) const
   return false;
 }
 
+namespace {
+
+// The relative gap, and the share of it that rounding has in losses, from which a longer w is looked for.
+constexpr double kVisible = 1e-9, kMostOfGap = 0.5;
+
+// What rounding takes from w(alpha) in the span of rows of these lengths.
+struct Span {
+  double all_lengths;  // sum_j alpha_j |x_j|
+  double per_length;   // a score is off by at most this times its row's length
+  double most;         // an upper bound of the squared length
+
+  Span(const Objective& objective, std::span<const double> alpha, std::span<const double> scores,
+       std::span<const double> lengths, double value_error) {
+    const std::size_t n = alpha.size();
+    all_lengths = sum_in_blocks(n, [&](std::size_t i) { return alpha[i] * lengths[i]; });
+    // Each score is a sum of n terms, one after the other, of at most alpha_j |x_i| |x_j|.
+    per_length = (value_error + static_cast<double>(n + 4) * kUnit) * all_lengths;
+    const double squared_length =
+        sum_in_blocks(n, [&](std::size_t i) { return alpha[i] * objective.labels[i] * scores[i]; });
+    most =
+        squared_length + (per_length + sum_rounding(n) * all_lengths) * all_lengths * (1 + sum_rounding(n));
+  }
+};
+
+Proof prove(const Objective& objective, std::span<const double> alpha, std::span<double> scores,
+            std::span<const double> lengths, const Span& span) {
+  const BestIntercept best = objective.take_best_intercept(scores, alpha);
+  const double primal = objective.primal(scores, best.b, span.most, {span.per_length, lengths}, best.shift);
+  const double largest = *std::max_element(lengths.begin(), lengths.end());
+  return {best, primal, objective.dual(alpha, span.most, objective.reach(primal, largest))};
+}
+
+}  // namespace
+
 Proof prove(const Objective& objective, std::span<const double> alpha, std::span<double> scores,
             std::span<const double> lengths, double value_error) {
-  const std::size_t n = alpha.size();
-  const double all_lengths = sum_in_blocks(n, [&](std::size_t i) { return alpha[i] * lengths[i]; });
-  // Each score is a sum of n terms, one after the other, of at most alpha_j |x_i| |x_j|.
-  const double per_length = (value_error + static_cast<double>(n + 4) * kUnit) * all_lengths;
-  const double squared_length =
-      sum_in_blocks(n, [&](std::size_t i) { return alpha[i] * objective.labels[i] * scores[i]; });
-  const double most =
-      squared_length + (per_length + sum_rounding(n) * all_lengths) * all_lengths * (1 + sum_rounding(n));
-  const BestIntercept best = objective.take_best_intercept(scores, alpha);
-  const double primal = objective.primal(scores, best.b, most, {per_length, lengths}, best.shift);
-  const double largest = *std::max_element(lengths.begin(), lengths.end());
-  return {best, primal, objective.dual(alpha, most, objective.reach(primal, largest))};
+  return prove(objective, alpha, scores, lengths, {objective, alpha, scores, lengths, value_error});
+}
+
+Proof prove_at_best_length(const Objective& objective, std::span<const double> alpha,
+                           std::span<double> scores, std::span<const double> lengths, double value_error) {
+  const Span span(objective, alpha, scores, lengths, value_error);
+  std::vector<double> longer(scores.begin(), scores.end());
+  const Proof proof = prove(objective, alpha, scores, lengths, span);
+  const double gap = proof.primal - proof.dual;
+  const double lost = proof.primal - (0.5 * span.most + objective.loss_sum(scores));
+  if (!(gap > kVisible * proof.primal && lost > kMostOfGap * gap)) return proof;
+  // The multipliers are rounded once more when they are made longer, and so are scores.
+  const double per_length = span.per_length + 4 * kUnit * span.all_lengths;
+  std::vector<double> least(scores.begin(), scores.end());
+  for (std::size_t i = 0; i < least.size(); ++i)
+    least[i] -= per_length * lengths[i] + 8 * kUnit * std::abs(least[i]);
+  Proof other = proof;
+  other.length = best_length(least, objective.costs, span.most);
+  if (other.length == 1) return proof;
+  for (double& score : longer) score *= other.length;
+  other.intercept = objective.take_best_intercept(longer, alpha);
+  const double squared = span.most + 4 * kUnit * span.all_lengths * span.all_lengths;
+  other.primal =
+      objective.primal(longer, other.intercept.b, other.length * other.length * squared * (1 + 8 * kUnit),
+                       {other.length * per_length, lengths});
+  if (!(other.primal < proof.primal)) return proof;
+  std::copy(longer.begin(), longer.end(), scores.begin());
+  return other;
 }
 
 }  // namespace maxmargin

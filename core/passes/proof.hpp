@@ -67,6 +67,7 @@ Lengths all_lengths(std::span<const double> values, std::span<const double> leng
 struct Proof {
   BestIntercept intercept;
   double primal, dual;
+  double length = 1;  // w is so many times w(alpha)
 };
 
 // What a problem asks of margins and multipliers, whatever its rows are.
@@ -153,5 +154,11 @@ struct Objective {
 // times both lengths.
 Proof prove(const Objective& objective, std::span<const double> alpha, std::span<double> scores,
             std::span<const double> lengths, double value_error);
+
+// The same for the hinge, where targets are 1 and the intercept is exact; but w may be longer than
+// w(alpha). Where C is large, what rounding may take from margins of 1 counts C times. A w that is longer
+// by as much makes up for it.
+Proof prove_at_best_length(const Objective& objective, std::span<const double> alpha,
+                           std::span<double> scores, std::span<const double> lengths, double value_error);
 
 }  // namespace maxmargin

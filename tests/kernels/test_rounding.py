@@ -87,3 +87,23 @@ def test_a_fit_on_word_counts_is_not_held_up_by_the_bound_on_rounding():
     y = np.arange(300) % 2
     model = SVC(C=32.0, gamma=1e-4, tol=1e-7).fit(X, y)
     assert model.certificate_.relative_gap <= 1e-7
+
+
+@pytest.mark.parametrize("solver", ["auto", "working_set"])
+def test_what_rounding_takes_from_margins_asks_for_no_twofold_precision(solver, monkeypatch):
+    """A narrow kernel on wide rows makes all rows free: a w that is a little longer clears them."""
+    random = np.random.default_rng(0)
+    X, y = random.random((300, 1000)), random.choice([-1.0, 1.0], 300)
+    model = SVC(C=1e6, gamma=3.0 / X[0].var() / 1000.0, solver=solver, random_state=0)
+
+    def refused(self, w):
+        raise AssertionError("no value is needed in twofold precision")
+
+    monkeypatch.setattr(KernelRows, "twofold_scores", refused)
+    proof = model.fit(X, y).certificate_
+    rows = KernelRows(X, Gaussian(model.kernel_.gamma))
+    per_length, _ = rows.score_error(proof.w)
+    assert 1e6 * 300 * per_length > 2.0 * model.tol * proof.primal, "rounding would be most of the gap"
+    assert proof.relative_gap <= model.tol
+    value = 0.5 * proof.w @ rows.block(np.arange(300), np.arange(300)) @ proof.w
+    assert value <= proof.primal <= value * (1.0 + model.tol)

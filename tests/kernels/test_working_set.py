@@ -148,6 +148,33 @@ def test_the_gap_with_the_best_length_is_the_certificate_s():
     assert dual.primal - dual.dual == pytest.approx(proof.gap, rel=0.05)
 
 
+@pytest.mark.parametrize("total", [False, True])
+@pytest.mark.parametrize("rank", [3, 400])
+def test_few_examples_of_a_regression_are_all_in_one_set(rank, total):
+    """No value is computed twice, and no step of Newton's method leads away, also of rows that depend."""
+    random = np.random.default_rng(rank)
+    X = random.normal(size=(300, rank))
+    y = np.sin(X[:, 0]) + 0.1 * random.normal(size=300)
+    rows = KernelRows(X, Polynomial(1, 1.0 / rank, 1.0))
+    if total:
+        problem = nu_regression_problem(rows, y, 10.0, 0.4)
+    else:
+        problem = regression_problem(rows, y, 10.0, epsilon=0.1)
+    solver, K = WorkingSet(), rows.block(np.arange(300), np.arange(300))
+    state, before = solver.init(problem, None), -np.inf
+    for _ in range(40):
+        state = solver.step(problem, state, UNLIMITED)
+        dual = state.whole.dual
+        np.testing.assert_allclose(dual.f, K @ dual.beta - dual.wanted, atol=1e-9)
+        assert dual.dual >= before - 1e-9 * abs(before)
+        before = dual.dual
+    assert state.whole.has_all
+    begun = np.count_nonzero(solver.init(problem, None).whole.dual.beta)
+    assert state.whole.matrix.computed_rows == begun
+    proof = certify(problem, solver.solution(problem, state, UNLIMITED))
+    assert proof.relative_gap <= 1e-3
+
+
 @pytest.fixture(scope="module")
 def overlapping():
     """Enough rows for single precision, rows put aside and rows brought back."""

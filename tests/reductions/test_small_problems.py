@@ -141,6 +141,54 @@ def test_models_at_one_C_after_the_other_are_those_that_certify_proves(n, classe
                 assert_allclose([model.certificate.b, *model.certificate.b_interval], best[:3], atol=1e-9)
 
 
+def value_in_longdouble(K, proof, y, C):
+    """The objective of the very w and b that were proven, as a matrix in a wider format has it."""
+    w, b = proof.w.astype(np.longdouble), np.longdouble(proof.b)
+    scores = K.astype(np.longdouble) @ w
+    return 0.5 * w @ scores + C * np.maximum(1 - y * (scores + b), 0).sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_w_is_longer_by_what_rounding_may_take_from_its_margins(seed):
+    """Where all rows are free and C is large, that would be most of the objective."""
+    random = np.random.default_rng(seed)
+    n, off, C = 150, 1e-10 * (seed + 1), 1e5
+    X, y = random.normal(size=(n, 6)), random.choice([-1.0, 1.0], n)
+    K, lengths = Gaussian(1.0)(X), np.ones(n)
+    parts = Parts(np.arange(n), y, np.full(n, C), np.array([0, n]))
+    model = solve_small(K, parts, 1e-3, 50, NO_LIMIT, lengths, off)[0]
+    proof = model.certificate
+    lost = off * np.abs(proof.w).sum() * C * n
+    assert lost > 2e-3 * proof.primal, "a w as long as alpha makes it would not be proven to tol"
+    assert proof.relative_gap <= 1e-3
+    lengths_of_w = np.abs(proof.w[proof.alpha > 0]) / proof.alpha[proof.alpha > 0]
+    assert_allclose(lengths_of_w, lengths_of_w[0])
+    assert lengths_of_w[0] > 1.0 + off
+    assert_allclose(proof.margins, y * (K @ proof.w + proof.b), atol=1e-9)
+    assert_allclose(proof.w_of_alpha, proof.alpha * y, rtol=0)
+    assert proof.kkt_violation >= (1 - 1e-6) * np.abs(proof.w - proof.w_of_alpha).max()
+    # The bound holds for every matrix whose values are off by as much: also where all margins fall.
+    for change in (0.0, -off, off):
+        values = K + change * np.outer(np.sign(proof.w), np.sign(proof.w))
+        assert value_in_longdouble(values, proof, y, C) <= proof.primal
+    others = AlongCosts(
+        K,
+        parts,
+        np.ones((1, n)),
+        np.array([1.0, C, 2 * C]),
+        1e-3,
+        50,
+        NO_LIMIT,
+        lengths,
+        off,
+        kernel_is_none=False,
+    )
+    assert others.proven == 3
+    for number in range(3):
+        proof = others.models(number, 0)[0].certificate
+        assert_allclose(others.coefficients(0)[number], proof.w, rtol=0)
+
+
 def test_what_falls_short_ends_the_call():
     X, parts = in_pairs(1, 200, 2)
     K, Cs = Gaussian(0.3)(X), np.array([1.0, 10.0])

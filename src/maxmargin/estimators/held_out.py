@@ -98,7 +98,7 @@ def scores_along(problems: KernelProblems, along: AlongCosts, line: int, rows: I
         return np.asarray(scores.transpose(0, 2, 1))
     assert problems.matrix is not None
     # Models at all values of C are columns of one product with the values among a class and the rows.
-    beta = np.ascontiguousarray((along.alpha(line) * parts.y).T)
+    beta = np.ascontiguousarray(along.coefficients(line).T)
     table = problems.table([beta[slice(*ends)] for ends in pairwise(parts.begins)])
     ends = np.cumsum([len(members) for members in problems.by_class])
     lines, sums = len(table), []

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.problem import Intercept, Penalty, Problem
 from maxmargin.problem.ranking import RankingProblem
-from maxmargin.problem.rows import RowSpace
+from maxmargin.problem.rows import UNIT, RowSpace
 from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
 from maxmargin.tools.parameters import changed
@@ -394,10 +394,15 @@ def certify(
         primal = _primal_point(problem, dual.w, budget, tell)
     else:
         raise ValueError("A solution needs w, alpha, or both. Got neither.")
-    if solution.any_length or solution.w is None:
+    may_be_longer = solution.any_length or solution.w is None
+    if may_be_longer:
         primal = _of_the_best_length(problem, primal, budget)
     proof = _proof(problem, primal, dual)
-    if proof.relative_gap > tol and (_hides(problem, dual, proof) or _is_rounding(problem, proof)):
+    hidden = proof.relative_gap > tol and (_hides(problem, dual, proof) or _is_rounding(problem, proof))
+    cleared = _longer_by_rounding(problem, proof, budget) if hidden and may_be_longer else proof
+    if cleared.relative_gap <= tol:
+        proof = cleared
+    elif hidden:
         unpacked = problem.rows.unpacked()
         if unpacked is not None:
             proposed, as_it_is = replace(solution, alpha=dual.alpha), replace(problem, rows=unpacked)
@@ -405,6 +410,8 @@ def certify(
             proof = changed(proof, problem=problem)
         else:
             proof = _twofold(problem, proof, dual)
+        if cleared.primal < proof.primal:
+            proof = _better_of(problem, cleared, proof)
     return proof if known is None else _better_of(problem, proof, known)
 
 
@@ -566,6 +573,30 @@ def _of_the_best_length(problem: Problem, point: _PrimalPoint, budget: core.Budg
     return point
 
 
+def _longer_by_rounding(problem: Problem, proof: Certificate, budget: core.Budget) -> Certificate:
+    """The same proof, of a w that is longer by what rounding may take from its margins, if that is better.
+
+    Where C is so large that hardly a loss is left, what rounding may take from a margin of 1 counts C
+    times, and is most of the gap.
+    """
+    if problem.loss.name != "hinge" or not problem.margins_scale:
+        return proof
+    rows = problem.rows
+    per_length, constant = rows.score_error(proof.w)
+    # What is longer is rounded once more.
+    least = proof.margins - (per_length * rows.lengths + constant + 8.0 * UNIT * np.abs(proof.margins))
+    costs = np.ascontiguousarray(problem.costs[:: problem.group])
+    held = 2.0 * problem.regulariser(proof.w, proof.b)
+    factor = core.best_length(problem.worst(least), costs, held)
+    if factor == 1.0:
+        return proof
+    w, b, margins, interval, _ = _primal_point(problem, factor * proof.w, budget, None)
+    upper = problem.primal_of(w, b, margins)
+    if not upper < proof.primal:
+        return proof
+    return changed(proof, w=w, b=b, primal=upper, margins=margins)._with_interval(interval)
+
+
 def feasible(problem: Problem, alpha: Vector) -> Vector:
     """The nearest thing to alpha that is inside the box and, for an exact intercept, balanced."""
     alpha = np.array(alpha, np.float64)
@@ -583,7 +614,13 @@ class SmallProof(NamedTuple):
     primal: float
     dual: float
     kkt_violation: float
+    length: float
+    """w is so many times the sum that the multipliers make."""
     proven: bool
+
+
+NUMBERS_OF_PROOF = len(SmallProof._fields) - 1
+"""What the core tells of a small proof: all but whether it is one."""
 
 
 class SmallProofs(Sequence[Certificate]):
@@ -624,9 +661,10 @@ class SmallProofs(Sequence[Certificate]):
         return self._made[k]
 
     def _make(self, k: int) -> Certificate:
-        rows, (b, low, high, primal, dual, violation, proven) = self.rows(k), self.values[k]
+        rows, (b, low, high, primal, dual, violation, length, proven) = self.rows(k), self.values[k]
         w, alpha, margins = self.beta[rows], self.alpha[rows], self.margins[rows]
-        proof = Certificate(None, w, b, primal, alpha, dual, "the working set", margins, w)
+        of_alpha = w if length == 1.0 else np.copysign(alpha, w)
+        proof = Certificate(None, w, b, primal, alpha, dual, "the working set", margins, of_alpha)
         return proof.with_known(violation, self.row_classes[rows], (low, high), proven)
 
 
@@ -648,7 +686,7 @@ def certify_each(
     feasible in place. The values of the matrix are each off by at most ``value_error`` times the lengths of
     both rows.
     """
-    margins, values = np.empty(len(y)), np.empty((len(begins) - 1, 6))
+    margins, values = np.empty(len(y)), np.empty((len(begins) - 1, NUMBERS_OF_PROOF))
     problems.prove(alpha, margins, lengths, value_error, values, budget)
     return proofs_of(values, y, costs, begins, alpha, margins, kernel_is_none=kernel_is_none)
 
@@ -663,11 +701,14 @@ def proofs_of(
     *,
     kernel_is_none: bool,
 ) -> SmallProofs:
-    """The certificates of small problems by what the core has proven of each, a line of six numbers."""
+    """The certificates of small problems by what the core has proven of each, a line of numbers."""
     each = []
-    for b, low, high, primal, dual, violation in values.tolist():
+    for b, low, high, primal, dual, violation, length in values.tolist():
         proven = not (kernel_is_none or contradictory(primal, dual))
-        each.append(SmallProof(b, low, high, primal, max(dual, 0.0), violation, proven))
-    proofs = SmallProofs(each, begins, alpha * y, alpha, margins)
+        each.append(SmallProof(b, low, high, primal, max(dual, 0.0), violation, length, proven))
+    beta = alpha * y
+    if any(proof.length != 1.0 for proof in each):
+        beta *= np.repeat([proof.length for proof in each], np.diff(begins))
+    proofs = SmallProofs(each, begins, beta, alpha, margins)
     core.row_classes(margins, alpha, costs, False, proofs.row_classes)
     return proofs

@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.problem.rows import Matrix
-from maxmargin.proof.certificate import Certificate, SmallProofs, certify_each, proofs_of
+from maxmargin.proof.certificate import (
+    NUMBERS_OF_PROOF,
+    Certificate,
+    SmallProofs,
+    certify_each,
+    proofs_of,
+)
 from maxmargin.proof.model import Model, Models, Record, Status, Trace
 from maxmargin.solvers.sizes import MOST_ROUNDS
 from maxmargin.tools.interrupts import held_back
@@ -195,7 +201,8 @@ class AlongCosts:
         at = _InLines.of(parts, lines)
         self._places = [np.flatnonzero(at.line == line) for line in range(lines)]
         alpha, margins = (np.empty((len(Cs), len(at.place))) for _ in range(2))
-        proofs, steps = np.empty((len(Cs) * each, 6)), np.empty(len(Cs) * each, np.int64)
+        proofs = np.empty((len(Cs) * each, NUMBERS_OF_PROOF))
+        steps = np.empty(len(Cs) * each, np.int64)
         with held_back(budget.stop):
             self.proven = at.problems(matrix, parts, weights).solve_along(
                 Cs,
@@ -212,14 +219,16 @@ class AlongCosts:
             )
         """At how many values of C, from the first, all problems are within tol."""
         self._alpha, self._margins = alpha, margins
-        self._proofs = proofs.reshape(len(Cs), -1, lines, 6)
+        self._proofs = proofs.reshape(len(Cs), -1, lines, NUMBERS_OF_PROOF)
         self._steps = steps.reshape(len(Cs), -1, lines)
         self.seconds = (time.perf_counter() - start) / max(1, self.proven * lines)
         """For one line at one C."""
 
-    def alpha(self, line: int) -> Matrix:
-        """The multipliers of a line at every proven C, one problem after the other."""
-        return self._alpha[: self.proven, self._places[line]]
+    def coefficients(self, line: int) -> Matrix:
+        """Those of a line's w at every proven C, one problem after the other."""
+        lengths = self._proofs[: self.proven, :, line, -1]
+        times = np.repeat(lengths, np.diff(self.parts.begins), axis=1)
+        return self._alpha[: self.proven, self._places[line]] * (self.parts.y * times)
 
     def margins(self, line: int) -> Matrix:
         """The margins, too."""

@@ -46,6 +46,10 @@ from maxmargin.types import Indices, Vector
 
 _MOST_SYSTEMS = 8
 """Factors in one step of Newton's method: it is cut where a multiplier meets its wall, and goes on."""
+_ROWS_OF_SYSTEM, _WHERE_SLOW = 30.0, 10.0
+"""The third power of the rows of a system, for each row of a step on a pair that takes as long: a third of
+it are multiply-adds, which wait for no memory. And how many times as long as the steps systems may take
+where these have gained little: hard problems are solved by systems, easy ones by a few thousand steps."""
 _OF_CHEAP, _OF_EXPENSIVE = 1 / 8, 1 / 16
 """The share of the rows that a working set has, where values of the kernel are cheap or expensive; and the
 smaller one where they are made of bits, as fast as they could be read: larger sets then save nothing."""
@@ -70,7 +74,8 @@ _FIRST_TURN, _FIRST_OF_CHEAP = 1.5, 4.0
 pairs that pull each other to a wall are there. Where values are cheap, a matrix in new memory costs as much
 as some rounds, so that more of these are tried first."""
 _GAINED = 0.5
-"""The share of the gap that a turn leaves where it has gained: else rounds are given more time."""
+"""The share of the gap that a turn leaves where it has gained: else rounds are given more time. And that of
+the violation that rounds leave where they have gained."""
 _BETWEEN, _AFTER_GAIN = 0.5, 0.1
 """Changes of a multiplier by rounds, for each row, until the next turn: twice as many after each turn that
 gained little, and few after one that did. Rounds are quick at what is left on single rows."""
@@ -83,6 +88,33 @@ class Level:
     matrix: core.KernelMatrix
     rounds: core.WorkingSet
     dual: core.KernelDual
+    has_all: bool = False
+    """Whether a working set has all rows, so that a round goes as far as several of few rows do."""
+    work: float = 0.0
+    """The work of the rounds before the last step of Newton's method."""
+    before: float = math.inf
+    """The violation before the last round."""
+    resort: float = math.inf
+    """The violation at which that method was the last resort."""
+
+    def move_free(self, budget: Budget) -> None:
+        """A step of Newton's method, which with all rows in the set takes about as long as the rounds."""
+        systems = _MOST_SYSTEMS
+        if self.has_all:
+            slow = self.dual.violation > _GAINED * self.before
+            rows = _ROWS_OF_SYSTEM * (_WHERE_SLOW if slow else 1.0) * (self.rounds.work - self.work)
+            systems = min(systems, int(rows / max(1, self.dual.free) ** 3))
+            self.before = self.dual.violation
+        if systems > 0:
+            self.work = self.rounds.work
+            self.rounds.move_free(self.dual, MOST_FREE_ROWS, systems, budget)
+
+    def has_resort(self, budget: Budget) -> bool:
+        """Whether Newton's method goes on where rounds on all rows do not, as long as they gain by it."""
+        if not self.has_all or self.dual.violation > _GAINED * self.resort:
+            return False
+        self.resort, self.work = self.dual.violation, self.rounds.work
+        return self.rounds.move_free(self.dual, MOST_FREE_ROWS, _MOST_SYSTEMS, budget) > 0
 
     @property
     def relative_gap(self) -> float:
@@ -173,9 +205,10 @@ class WorkingSet(Solver[State]):
         else:
             dual.f[:] = gradient
         size = self._size(matrix)
-        if problem.total is not None and not self.size and matrix.count <= QUICK_ROWS:
+        if problem.targets is not None and not self.size and matrix.count <= QUICK_ROWS:
             size = max(2, matrix.count)  # of few rows all are in the set, and nothing is drawn
-        return Level(matrix, core.WorkingSet(matrix, size, self.seed), dual)
+        all_rows = problem.targets is not None and size >= matrix.count
+        return Level(matrix, core.WorkingSet(matrix, size, self.seed), dual, all_rows)
 
     def _size(self, matrix: core.KernelMatrix) -> int:
         # Larger sets need fewer rounds, but more values among themselves in each. Where values are cheap,
@@ -195,13 +228,16 @@ class WorkingSet(Solver[State]):
             self._follow_gradients(state, budget)
             return state
         short = level.matrix.count <= DOUBLE_ROWS
-        if state.precise and (not short or problem.targets is not None):
-            level.rounds.move_free(level.dual, MOST_FREE_ROWS, _MOST_SYSTEMS, budget)
-        rounds = 8 if short else 1
+        by_systems = state.precise and (not short or problem.targets is not None)
+        if by_systems:
+            level.move_free(budget)
+        rounds = 8 if short and not level.has_all else 1
         idle = level.rounds.run(level.dual, rounds, budget) < rounds and not budget.spent
         if budget.stopped:
             return state
         given_up = sum(each.rounds.work for each in (state.whole, state.part) if each) > self.most_work
+        if (idle or given_up) and by_systems and level.has_resort(budget):
+            idle = given_up = False
         if state.part is not None:
             if idle or given_up or level.dual.violation <= _COME_BACK * state.before:
                 del level  # its rows' memory is needed

@@ -12,7 +12,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from combinations import every_pair
-from maxmargin import LinearSVC, Status, core, solve
+from maxmargin import LinearSVC, Problem, Status, core, solve
 from maxmargin.core import Budget
 from maxmargin.reductions.linear_fit import are_small, solve_small_classes
 from maxmargin.solvers import AugmentedLagrangian, DualCoordinateAscent, Newton
@@ -263,3 +263,16 @@ def test_inconsistent_arguments_are_refused(n, size, loss):
 def test_a_class_needs_a_cost_for_every_label():
     with pytest.raises(ValueError, match="per row"):
         core.SmallClass(np.ones(3), np.ones(4), np.ones(2))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_proof_just_above_tol_takes_another_step_and_not_another_run(seed):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(200, 8))
+    y = np.where(X @ random.normal(size=8) + 3.0 * random.normal(size=200) > 0.0, 1.0, -1.0)
+    problem = Problem.of(X, y, 10.0, loss="squared_hinge", intercept="regularised")
+    gap = 1.0
+    while gap > 1e-9:
+        (model,) = solved([problem], "squared_hinge", tol=0.99999 * gap)
+        assert model is not None
+        gap = model.certificate.relative_gap

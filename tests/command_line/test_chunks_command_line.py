@@ -108,8 +108,11 @@ def test_train_says_that_it_reads_in_chunks_and_refuses_what_cannot_be(folder, r
     assert "Certified" in balanced
 
 
-def test_too_little_memory_ends_uncertified_and_says_what_to_do(folder, run, tmp_path):
-    train = "train", folder / "three.svm", "-o", tmp_path / "m.mm", "--loss", "hinge"
+def test_too_little_memory_ends_uncertified_and_says_what_to_do(run, tmp_path):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(2000, 300))  # the band has room for a third of the rows on the margin
+    np.savez(tmp_path / "wide.npz", X=X, y=X[:, 0] + 3 * generator.normal(size=2000) > 0)
+    train = "train", tmp_path / "wide.npz", "-o", tmp_path / "m.mm", "--loss", "hinge"
     told = run(*train, "--memory", "1MB", code=3)
     assert "Not certified to --tol" in told
     assert "Raise --memory" in told

@@ -20,7 +20,7 @@ from maxmargin import core
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.rounding import Rounding, rounding_of
 from maxmargin.kernels.uncoupled import Blocks, whole
-from maxmargin.problem.rows import UNIT, Matrix, Rows, RowSpace
+from maxmargin.problem.rows import NOT_STORED, UNIT, Matrix, Rows, RowSpace
 from maxmargin.types import Indices, Tell, Vector
 
 _TWOFOLD_PRODUCTS = 1_000_000_000
@@ -73,6 +73,8 @@ class KernelRows(RowSpace):
                 f"shape {np.shape(X)} instead."
             )
         rows = X if isinstance(X, Rows) else Rows(X, check_finite=check_finite, keep_zeros=given)
+        if not rows.is_stored:
+            raise ValueError(NOT_STORED)
         kernel.refuse_negative(rows)
         self._rows = rows
         self.kernel = kernel

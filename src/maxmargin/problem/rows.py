@@ -33,6 +33,7 @@ _LARGEST_PRODUCT = 1e150
 _SCALE = "Scale the features, for instance by sklearn.preprocessing.StandardScaler or MaxAbsScaler."
 _KERNEL = "Scale the features, or use a smaller gamma, coef0 or degree."
 _HARD = "A C without end leads to the hard margin, LinearSVC(C=numpy.inf)."
+NOT_STORED = "Stored rows are needed here: write the monomials out, with expand()."
 CompiledRows = core.Data | core.MonomialData
 Matrix = NDArray[np.float64]
 
@@ -331,7 +332,7 @@ class Rows(RowSpace):
     def stored_data(self) -> core.Data:
         """The data, for what reads values in place and cannot do with rows that are formed."""
         if isinstance(self._compiled, core.MonomialData):
-            raise ValueError("Stored rows are needed here: write the monomials out, with expand().")
+            raise ValueError(NOT_STORED)
         return self._compiled
 
     @property

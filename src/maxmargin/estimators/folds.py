@@ -331,4 +331,4 @@ class _Answers(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         kind = decomposition(len(self.classes_), pairs=False)
-        return self.classes_.take(kind.decide(self.scores))
+        return np.asarray(self.classes_.take(kind.decide(self.scores)))

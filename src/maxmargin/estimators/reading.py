@@ -19,7 +19,7 @@ from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
 from maxmargin.problem.rows import Matrix, Rows, RowSpace, lies_on_card
 from maxmargin.solvers import sizes
-from maxmargin.types import Indices, Vector
+from maxmargin.types import Vector
 
 if TYPE_CHECKING:
     from maxmargin.gpu.cards import Card
@@ -106,7 +106,7 @@ def from_card(values: Any) -> Any:
     return on_host(values)
 
 
-def some_of(X: Any, which: Indices) -> Any:
+def some_of(X: Any, which: NDArray[np.integer[Any]]) -> Any:
     """A copy of some rows, where they lie and in their kind."""
     if not lies_on_card(X):
         return X[which]

@@ -162,7 +162,7 @@ class Card:
 def the_card() -> Card:
     """The GPU in use, or a NoCardError that says what is missing and what to do."""
     try:
-        import cupy  # type: ignore[import-not-found]
+        import cupy
     except ImportError:
         raise NoCardError(
             "device='cuda' needs CuPy, which is not installed. Install it with pip install "

@@ -112,7 +112,7 @@ class Rounds:
         self._by_products = columns > _LONG_ROW and sums_of(rows.kernel) <= BY_PRODUCTS
         """Whether values follow from products of matrices: rows are so long that these are quicker."""
         self._squares: Any = (self._values * self._values).sum(axis=1) if self._by_products else None
-        self._halves = halves_of(card, self._values) if self._by_products else None
+        self._halves: Any = halves_of(card, self._values) if self._by_products else None
         self._is_shared = shared
         self._y, self._costs = card.put(y, np.float32), card.put(costs, np.float64)
         self.alpha, self.scores = arrays.zeros(len(order)), arrays.zeros(len(order))

@@ -102,8 +102,8 @@ def sums_on_card(card: Card, kernel: Kernel, X: Any, support: Support, coefficie
     """``sum_j coefficient_j k(x_i, z_j)`` of all rows of X; long rows keep no values in memory."""
     arrays, out = card.arrays, card.arrays.empty(len(X))
     if not by_products(kernel, X.shape[1]):
-        for some, values in values_on_card(card, kernel, X, support):
-            arrays.matmul(values, coefficients, out=out[some])
+        for inside, values in values_on_card(card, kernel, X, support):
+            arrays.matmul(values, coefficients, out=out[inside])
         return out
     program, numbers = program_for(EXPANSIONS, kernel, "double"), card.put(numbers_of(kernel))
     some, count = max(1, _VALUES_AT_ONCE // max(len(support.rows), 1)), np.int64(len(support.rows))

@@ -284,7 +284,7 @@ class StoredModel(ABC):
         """Their places in ``classes``; with ``break_ties``, equal votes are broken by scores."""
         if self.parameters.get("break_ties") and len(self.kind) > 1:
             return np.asarray(self.kind.class_scores(scores).argmax(axis=1))
-        return self.kind.decide(scores)
+        return np.asarray(self.kind.decide(scores))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, of a model that was fitted with ``SVC(probability=True)``."""

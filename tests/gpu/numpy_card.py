@@ -54,6 +54,11 @@ class NumpyCard:
         products = np.float32(scale) * (first.astype(np.float32) @ second.astype(np.float32).T)
         out[:] = out + products if add else products
 
+    def multiply_bytes(self, first: Any, second: Any, out: Any) -> None:
+        assert first.dtype == second.dtype == np.int8
+        assert first.shape[1] % 16 == len(second) % 16 == 0
+        out[:] = first.astype(np.int32) @ second.T.astype(np.int32)
+
     def send(self, values: Any, budget: Any) -> Any:
         return self.put(values, np.float64)
 
@@ -78,6 +83,12 @@ class NumpyCard:
         values = products.copy()
         self.finish(values, squares[:, np.newaxis] + other_squares - 2.0 * products)
         out[:] = values @ coefficients
+
+    def values_of_bytes(self, products, width, shifts, other_shifts, squares, other_squares, *given):
+        squared_unit, others, _, values = given
+        whole = products[:, :others] + shifts[:, np.newaxis] + other_shifts
+        values[:] = squared_unit * whole
+        self.finish(values, squared_unit * (squares[:, np.newaxis] + other_squares - 2.0 * whole))
 
     # ---- passes over rows ---------------------------------------------------------------------------
 

@@ -132,18 +132,28 @@ class Card:
 
     def multiply_halves(self, first: Any, second: Any, out: Any, scale: float, *, add: bool) -> None:
         """``out = scale first second'``, or that added to it: from half precision to single."""
+        in_single = 68  # CUBLAS_COMPUTE_32F
+        self._multiply(first, second, out, np.array([scale, float(add)], np.float32), in_single)
+
+    def multiply_bytes(self, first: Any, second: Any, out: Any) -> None:
+        """``out = first second'``: from signed bytes to whole numbers of 32 bits."""
+        in_whole_numbers = 72  # CUBLAS_COMPUTE_32I
+        self._multiply(first, second, out, np.array([1, 0], np.int32), in_whole_numbers)
+
+    def _multiply(self, first: Any, second: Any, out: Any, factors: Any, sums: int) -> None:
+        """``out = factors_0 first second' + factors_1 out`` on tensor cores."""
         from cupy.cuda import cublas, device
 
-        handle = device.get_cublas_handle()
-        (count, depth), others = first.shape, len(second)
-        factors = np.array([scale, float(add)], np.float32)
-        half, single, in_single = 2, 0, 68  # CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F
+        # CUDA_R_16F, CUDA_R_8I, CUDA_R_32F and CUDA_R_32I.
+        kinds = {"float16": 2, "int8": 3, "float32": 0, "int32": 10}
+        (kind, result), (count, depth) = (kinds[some.dtype.name] for some in (first, out)), first.shape
+        widths = [some.strides[0] // some.dtype.itemsize for some in (second, first, out)]
         # Column by column, as cuBLAS sees it, out is its transpose.
         cublas.gemmEx(
-            handle,
-            *(cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, others, count, depth, factors[:1].ctypes.data),
-            *(second.data.ptr, half, second.strides[0] // 2, first.data.ptr, half, first.strides[0] // 2),
-            *(factors[1:].ctypes.data, out.data.ptr, single, out.strides[0] // 4, in_single, -1),
+            device.get_cublas_handle(),
+            *(cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, len(second), count, depth, factors[:1].ctypes.data),
+            *(second.data.ptr, kind, widths[0], first.data.ptr, kind, widths[1]),
+            *(factors[1:].ctypes.data, out.data.ptr, result, widths[2], sums, -1),
         )
 
     def call(self, program: Program, function: str, blocks: Any, threads: int, *arguments: Any) -> None:

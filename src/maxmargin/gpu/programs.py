@@ -30,7 +30,7 @@ FUNCTIONS = {
         "add_products",
         "finish_values",
     ),
-    EXPANSIONS: ("expand", "fill_values", "finish_values", "sum_values"),
+    EXPANSIONS: ("expand", "fill_values", "finish_values", "sum_values", "values_of_bytes"),
     ROWS: ("row_products", "column_sums"),
 }
 """The functions of each program that are called from here."""

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from maxmargin.gpu.bytes import ByteRows, byte_rows
 from maxmargin.gpu.programs import BY_PRODUCTS, EXPANSIONS, numbers_of, program_for, sums_of
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.rounding import DIRECT_COLUMNS
@@ -41,6 +42,8 @@ class _Model(NamedTuple):
     """What predictions on the card need of a model."""
 
     support: Support
+    in_bytes: ByteRows | None
+    """The support vectors as bytes, where they are such and values follow from products."""
     coefficients: Any
     weights: Any
     """A column for each problem, with zeros for support vectors of other classes; None: there are too many
@@ -48,13 +51,14 @@ class _Model(NamedTuple):
 
     @classmethod
     def of(cls, card: Card, scores: KernelScores) -> _Model:
-        support, kind = support_of(card, scores.support), scores.kind
-        weights = None
+        there, kind = card.matrix(scores.support), scores.kind
+        support, weights = support_of(card, there), None
+        in_bytes = byte_rows(card, there) if by_products(scores.kernel, there.shape[1]) else None
         if len(kind) <= max(len(scores.coefficients), support.rows.shape[1] // _COLUMNS_PER_PROBLEM):
             owners = np.repeat(np.arange(len(scores.counts)), scores.counts)
             each = [kind.coefficients(scores.coefficients, k, owners) for k in range(len(kind))]
             weights = card.put(np.ascontiguousarray(np.array(each).T))
-        return cls(support, card.put(scores.coefficients), weights)
+        return cls(support, in_bytes, card.put(scores.coefficients), weights)
 
 
 _MODELS: WeakKeyDictionary[KernelScores, _Model] = WeakKeyDictionary()
@@ -98,6 +102,24 @@ def values_on_card(card: Card, kernel: Kernel, X: Any, support: Support) -> Iter
         yield slice(first, first + len(rows)), values
 
 
+def values_of_bytes(
+    card: Card, kernel: Kernel, rows: ByteRows, support: ByteRows
+) -> Iterator[tuple[slice, Any]]:
+    """The kernel of all rows with all others, some rows at a time; both are multiples of one number."""
+    arrays, numbers, others = card.arrays, card.put(numbers_of(kernel)), np.int64(support.rows)
+    program, width = program_for(EXPANSIONS, kernel, "double"), len(support.values)
+    some, unit = min(max(1, _VALUES_AT_ONCE // width), _MOST_ROWS), np.float64(rows.unit**2)
+    for first in range(0, rows.rows, some):
+        inside = slice(first, min(first + some, rows.rows))
+        height = inside.stop - first
+        products, values = arrays.empty((height, width), np.int32), arrays.empty((height, support.rows))
+        card.multiply_bytes(rows.values[inside], support.values, products)
+        own = products, np.int64(width), rows.shifts[inside], support.shifts, rows.squares[inside]
+        told, grid = (support.squares, unit, others, numbers, values), (-(-support.rows // 256), height)
+        card.call(program, "values_of_bytes", grid, 256, *own, *told)
+        yield inside, values
+
+
 def sums_on_card(card: Card, kernel: Kernel, X: Any, support: Support, coefficients: Any) -> Any:
     """``sum_j coefficient_j k(x_i, z_j)`` of all rows of X; long rows keep no values in memory."""
     arrays, out = card.arrays, card.arrays.empty(len(X))
@@ -121,12 +143,18 @@ def scores_on_card(card: Card, scores: KernelScores, X: Any, intercepts: Vector)
     if scores not in _MODELS:
         _MODELS[scores] = _Model.of(card, scores)
     model = _MODELS[scores]
-    X = arrays.asarray(card.matrix(X), np.float64)
-    if len(intercepts) == 1:
+    X = card.matrix(X)
+    in_bytes = byte_rows(card, X, model.in_bytes.unit) if model.in_bytes is not None else None
+    if in_bytes is not None and model.in_bytes is not None:
+        every = values_of_bytes(card, scores.kernel, in_bytes, model.in_bytes)
+    else:
+        X = arrays.asarray(X, np.float64)
+        every = values_on_card(card, scores.kernel, X, model.support)
+    if len(intercepts) == 1 and in_bytes is None:
         sums = sums_on_card(card, scores.kernel, X, model.support, model.coefficients[0])
         return sums[:, np.newaxis] + float(intercepts[0])
     out = arrays.empty((len(X), len(intercepts)))
-    for some, values in values_on_card(card, scores.kernel, X, model.support):
+    for some, values in every:
         if model.weights is not None:
             arrays.matmul(values, model.weights, out=out[some])
             continue

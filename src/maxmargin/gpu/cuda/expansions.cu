@@ -70,6 +70,18 @@ __global__ void finish_values(double* products, const double* squares, const dou
   products[i * others + j] = VALUE(sums);
 }
 
+// Products of signed bytes become values of the kernel: see gpu/bytes.py. All sums are whole numbers, and exact.
+__global__ void values_of_bytes(const int* products, Index width, const double* shifts, const double* other_shifts,
+                                const double* squares, const double* other_squares, double squared_unit, Index others,
+                                const double* numbers, double* values) {
+  Index j = (Index)blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;
+  if (j >= others) return;
+  double product = products[i * width + j] + shifts[i] + other_shifts[j];
+  double square = squares[i] + other_squares[j] - 2 * product;
+  Sums sums{squared_unit * product, squared_unit * square, 0, 0};
+  values[i * others + j] = VALUE(sums);
+}
+
 // out_i = sum_j coefficient_j k(x_i, z_j), given the products of some rows with others: a block of threads a row.
 __global__ void __launch_bounds__(256)
     sum_values(const double* products, const double* squares, const double* other_squares, Index others,

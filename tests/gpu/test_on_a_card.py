@@ -9,11 +9,13 @@ from scipy import sparse
 
 from maxmargin import SVC, LinearSVC, LinearSVCCV, LinearSVR, Problem, core, path
 from maxmargin.features import Nystroem, RandomFourier
+from maxmargin.gpu.bytes import byte_rows
 from maxmargin.gpu.cards import NoCardError, the_card
 from maxmargin.gpu.halves import halves_of
 from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
 from maxmargin.gpu.rounds import Rounds
 from maxmargin.gpu.rows import CardRows
+from maxmargin.gpu.scores import values_of_bytes
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 from maxmargin.problem.rows import Rows
 from tests.gpu.numpy_card import NumpyCard
@@ -245,3 +247,27 @@ def test_rows_are_mapped_where_they_lie(feature_map, dtype):
     tolerance = 1e-3 if dtype == np.float32 else 1e-10
     np.testing.assert_allclose(CARD.get(there), expected, atol=tolerance * abs(expected).max())
     assert LinearSVC().fit(there, y).status_.certified
+
+
+@pytest.mark.parametrize("unit", [1.0, 1 / 255])
+@pytest.mark.parametrize("count", [1, 130])
+def test_rows_of_bytes_are_multiplied_without_rounding(unit, count):
+    random = np.random.default_rng(0)
+    X, Z = (unit * random.integers(0, 256, size=(n, 101)) for n in (count, 77))
+    kernel = Gaussian(1e-4 / unit**2)
+    rows, others = (byte_rows(CARD, CARD.put(some), unit) for some in (X, Z))
+    assert rows is not None
+    assert others is not None
+    ((inside, values),) = values_of_bytes(CARD, kernel, rows, others)
+    assert inside == slice(0, count)
+    np.testing.assert_allclose(CARD.get(values), kernel(X, Z), rtol=1e-12)
+
+
+def test_images_are_predicted_as_on_the_cpu():
+    X = np.random.default_rng(1).integers(0, 256, size=(400, 64)) / 255.0
+    y = np.digitize(X[:, :4].sum(axis=1), [1.5, 2.5])
+    model = SVC(C=10, gamma=0.05, device="cuda").fit(X, y)
+    there = CARD.put(X)
+    scores = CARD.get(model.decision_function(there))
+    np.testing.assert_allclose(scores, model.decision_function(X), atol=1e-9)
+    assert np.array_equal(CARD.get(model.predict(there)), SVC(C=10, gamma=0.05).fit(X, y).predict(X))

@@ -257,11 +257,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
         ``shared``: so many fits are on these rows that all values of the kernel are worth it.
         """
         kernel, rows = find_kernel(self, X, weights), X
-        if (
-            on_card is not None
-            and not sparse.issparse(X)
-            and not isinstance(kernel, Function | Precomputed)
-        ):
+        if on_card is not None and not isinstance(kernel, Function | Precomputed):
             rows = RowsOnCard(on_card, None if lies_on_card(X) else X)
         problems = KernelProblems(
             labels,

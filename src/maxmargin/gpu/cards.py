@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -116,6 +117,15 @@ class Card:
             return np.asarray(self.get(values))
         out: Vector = values.get(out=self._fixed(len(values)))
         return out
+
+    def get_before(self, values: Any, work: Callable[[], None]) -> Any:
+        """A few numbers as they are before some work, which the card begins while they are on their way."""
+        room, come = self._fixed(values.size, values.dtype).reshape(values.shape), self.arrays.cuda.Event()
+        values.get(out=room, blocking=False)
+        come.record()
+        work()
+        come.synchronize()
+        return room
 
     @staticmethod
     def _fixed(count: int, dtype: Any = np.float64) -> Any:

@@ -219,7 +219,10 @@ class Rounds:
         return int(((self.alpha > 0) & (self.alpha < self._costs)).sum())
 
     def select(self, price: float | None) -> Facts:
-        """Choose the rows of the next sets; ``price`` is the intercept, where it is given."""
+        """Choose the rows of the next sets; ``price`` is the intercept, where it is given.
+
+        While what is told of them is looked at, the card forms their matrices.
+        """
         if price is not None:
             self._price.fill(price)
         state = self.alpha, self.scores, self._y, self._costs
@@ -240,23 +243,32 @@ class Rounds:
             *(self._fresh, self._marked, self._sets, self._facts),
         )
         self._count += 1
-        return Facts(*self.card.get(self._facts).T)
+        return Facts(*self.card.get_before(self._facts, self._form).T)
+
+    @property
+    def _seen(self) -> tuple[Any, ...]:
+        """What the values of the sets' rows with others come from."""
+        if self._matrix is None:
+            columns = np.int32(self._values.shape[1])
+            return self._values, columns, self._numbers, self._begins, self._rows
+        return self._matrix, np.int64(len(self._matrix)), self._begins, self._rows
+
+    def _form(self) -> None:
+        """The values of the kernel inside each set."""
+        if self._matrix is None:
+            grid = ((SET // TILE) ** 2, self.parts)
+            self._call("form_matrices", grid, 256, *self._seen, self._sets, self._facts, self._matrices)
+        else:
+            grid = (SET, self.parts)
+            self._call("gather_matrices", grid, 256, *self._seen, self._sets, self._matrices)
 
     def move(self, price: float | None, share: float, least: float, most: int) -> None:
-        """Move pairs of multipliers of the sets, at most ``most`` of each, and bring all scores up to date.
+        """Move pairs of the chosen sets, at most ``most`` of each, and bring all scores up to date.
 
         A set is left where its violation is a ``share`` of what it was, or at ``least``.
         """
         if price is not None:
             self._price.fill(price)
-        seen: tuple[Any, ...]
-        if self._matrix is None:
-            seen = self._values, np.int32(self._values.shape[1]), self._numbers, self._begins, self._rows
-            grid = ((SET // TILE) ** 2, self.parts)
-            self._call("form_matrices", grid, 256, *seen, self._sets, self._facts, self._matrices)
-        else:
-            seen = self._matrix, np.int64(len(self._matrix)), self._begins, self._rows
-            self._call("gather_matrices", (SET, self.parts), 256, *seen, self._sets, self._matrices)
         self._call(
             "move_pairs",
             (self.parts,),
@@ -279,11 +291,11 @@ class Rounds:
         )
         changed = self._places, self._changes, self._counts, self._tasks, self.scores
         if self._matrix is not None:
-            self._call("update_from_matrix", (len(self._tasks),), SET, *seen, *changed)
+            self._call("update_from_matrix", (len(self._tasks),), SET, *self._seen, *changed)
         elif self._by_products:
             self._update_by_products()
         else:
-            self._call("update_scores", (len(self._tasks),), 256, *seen, *changed)
+            self._call("update_scores", (len(self._tasks),), 256, *self._seen, *changed)
 
     def _update_by_products(self) -> None:
         """Scores brought up to date, f += K change, by products of a part's rows with the changed ones."""

@@ -51,8 +51,8 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
     def _map_on_card(self, card: Card, X: Any) -> Any:
         """The same of rows that lie on a GPU; a map that can do so says how."""
         raise ValueError(
-            f"{type(self).__name__} maps rows on the CPU. Give it arrays of NumPy, or use RandomFourier or "
-            "Nystroem, which map rows where they lie."
+            f"{type(self).__name__} maps rows on the CPU. Give it arrays of NumPy and leave device out, or "
+            "use RandomFourier or Nystroem, which map rows on a GPU, too."
         )
 
     def fit(self, X: Any, y: Any = None) -> Self:

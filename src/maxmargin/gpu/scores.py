@@ -10,9 +10,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from maxmargin.gpu.cards import refuse_without_room
 from maxmargin.gpu.programs import BY_PRODUCTS, EXPANSIONS, numbers_of, program_for, sums_of
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.rounding import DIRECT_COLUMNS
+from maxmargin.problem.rows import lies_on_card
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -121,6 +123,8 @@ def scores_on_card(card: Card, scores: KernelScores, X: Any, intercepts: Vector)
     if scores not in _MODELS:
         _MODELS[scores] = _Model.of(card, scores)
     model = _MODELS[scores]
+    if not lies_on_card(X):
+        refuse_without_room(card, 8 * X.shape[0] * X.shape[1], f"{X.shape[0]} rows to be predicted take")
     X = arrays.asarray(card.matrix(X), np.float64)
     if len(intercepts) == 1:
         sums = sums_on_card(card, scores.kernel, X, model.support, model.coefficients[0])

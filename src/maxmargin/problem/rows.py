@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +42,22 @@ Matrix = NDArray[np.float64]
 def lies_on_card(X: Any) -> bool:
     """Whether an array lies on a GPU: one of CuPy, or a tensor of PyTorch on CUDA."""
     return hasattr(X, "__cuda_array_interface__")
+
+
+@contextmanager
+def telling_of_room() -> Iterator[None]:
+    """Say what to do where the memory of a GPU runs out on the way."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not type(error).__module__.startswith("cupy"):
+            raise
+        from maxmargin.gpu.cards import NoRoomError, no_room
+
+        words = no_room(error)
+        if words is None:
+            raise
+        raise NoRoomError(words) from error
 
 
 class RowSpace(ABC):

@@ -39,7 +39,7 @@ from maxmargin.estimators.reading import (
 )
 from maxmargin.gpu.kernel_rows import RowsOnCard
 from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.problem.rows import lies_on_card, telling_of_room
+from maxmargin.problem.rows import in_numpy, lies_on_card, telling_of_room
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems, all_values
@@ -435,7 +435,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
         from maxmargin.gpu.scores import scores_on_card
 
         if not lies_on_card(X):
-            X = validate_data(self, X, order="C", reset=False, **MATRIX)
+            X = validate_data(self, in_numpy(X), order="C", reset=False, **MATRIX)
         else:
             refuse_other_columns(self, X)
         with telling_of_room():

@@ -196,7 +196,7 @@ def test_what_chunks_do_not_know_is_refused():
     X, y, _ = data()
     with pytest.raises(ValueError, match="Chunks know the penalty 'l2' alone"):
         LinearSVC(penalty="l1").fit(Chunks((X, y)))
-    with pytest.raises(ValueError, match="leave device and warm_start out"):
+    with pytest.raises(ValueError, match="leave warm_start out"):
         LinearSVC(warm_start=True).fit(Chunks((X, y)))
 
 

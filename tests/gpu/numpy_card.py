@@ -45,8 +45,8 @@ class NumpyCard:
     def contiguous(self, values: Any, dtype: Any) -> Any:
         return np.ascontiguousarray(values, dtype)
 
-    def data(self, X: Any) -> CardData:
-        return CardData(self, X)
+    def data(self, X: Any, *, copied: bool = False) -> CardData:
+        return CardData(self, X, copied=copied)
 
     def get(self, values: Any) -> Any:
         return np.array(values)

@@ -12,7 +12,6 @@ from maxmargin import (
     SVC,
     SVCCV,
     SVR,
-    Chunks,
     LinearOneClassSVM,
     LinearSVC,
     LinearSVCCV,
@@ -74,12 +73,6 @@ def test_a_choice_of_C_by_other_scores(scoring):
     here, model = LinearSVCCV(**options).fit(X, y), LinearSVCCV(**options).fit(there(X), y)
     assert model.C_ == here.C_
     assert model.best_score_ == pytest.approx(here.best_score_, abs=0.02)
-
-
-def test_a_choice_of_C_in_chunks_stays_on_the_cpu():
-    X, y = data()
-    with pytest.raises(ValueError, match="Chunks are fitted on the CPU"):
-        LinearSVCCV(device="cuda").fit(Chunks([(X, y)]))
 
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])

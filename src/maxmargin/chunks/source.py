@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from maxmargin.chunks.from_files import FileParts
     from maxmargin.chunks.survey import Facts, Sample
     from maxmargin.features.base import FeatureMap
+    from maxmargin.gpu.cards import Card
 
 CHUNK_BYTES = 1 << 24
 """Bytes of a chunk of which nobody has said how many rows it has: 16 MB, read in some milliseconds, and far
@@ -96,6 +97,7 @@ class Chunks:
         self.surveyed: tuple[Facts, Sample] | None = None
         """What the pass has found out from which a feature map has learnt: the first one of a fit."""
         self._maps: tuple[FeatureMap, ...] = ()
+        self._card: Card | None = None
 
     @property
     def kept_in(self) -> Checkpoint | None:
@@ -108,6 +110,8 @@ class Chunks:
         identity = None if self.files is None else self.files.identity
         for features in self._maps:
             identity = f"{identity} through {digest_of(features)}"
+        if self._card is not None:  # what a CPU maps has other last digits, and a proof is about one kind
+            identity = f"{identity} on {self._card.name}"
         return Checkpoint(self._checkpoint, identity)
 
     @property
@@ -133,10 +137,25 @@ class Chunks:
         other.chunk_rows = self.chunk_rows or rows
         return other
 
+    def mapped_on(self, card: Card) -> Chunks:
+        """The same rows, which go through their feature maps on a GPU and come back, chunk after chunk.
+
+        One chunk is mapped at a time, all of it in the same way in every pass: so every pass sees the same
+        bits, and sums of different passes are about the same problem.
+        """
+        if not self._maps:
+            raise ValueError(
+                "On a GPU chunks are mapped, and these have no map: sums over rows as they are read are "
+                "made on the CPU. Leave device out, or put RandomFourier or Nystroem before in a pipeline."
+            )
+        other = copy.copy(self)
+        other._card = card
+        return other
+
     def __iter__(self) -> Iterator[Chunk]:
         """All chunks, from the beginning."""
         for chunk in self._as_read():
-            yield through(self._maps, chunk)
+            yield through(self._maps, chunk, self._card)
 
     def _as_read(self) -> Iterator[Chunk]:
         """All chunks, before they go through a feature map."""
@@ -262,7 +281,7 @@ def _row_bytes(X: Any) -> float:
     return float(size) / max(1, int(X.shape[0]))
 
 
-def through(maps: Sequence[FeatureMap], chunk: Chunk) -> Chunk:
+def through(maps: Sequence[FeatureMap], chunk: Chunk, card: Card | None = None) -> Chunk:
     """A chunk as feature maps make it, one after the other; its rows are checked by whoever reads them."""
     for features in maps:
         if chunk.columns != features.n_features_in_:
@@ -270,15 +289,20 @@ def through(maps: Sequence[FeatureMap], chunk: Chunk) -> Chunk:
                 f"{type(features).__name__} was fitted to {features.n_features_in_} columns. Got "
                 f"{chunk.columns} in the rows from {chunk.first} on. Fit it to such rows."
             )
-        chunk = replace(chunk, X=mapped_rows(features, chunk.X))
+        chunk = replace(chunk, X=mapped_rows(features, chunk.X, card))
     return chunk
 
 
-def mapped_rows(features: FeatureMap, X: Any) -> Any:
-    """Rows as a feature map makes them; a map that stands for a kernel in double precision."""
+def mapped_rows(features: FeatureMap, X: Any, card: Card | None = None) -> Any:
+    """Rows as a feature map makes them, on a GPU if one is given; what stands for a kernel is in double."""
     from maxmargin.features.dense_maps import in_double
 
-    return features._map(in_double(X) if features.learns_from_a_sample else X)
+    X = in_double(X) if features.learns_from_a_sample else X
+    if card is None:
+        return features._map(X)
+    from maxmargin.gpu.maps import mapped_and_back
+
+    return mapped_and_back(features, card, X)
 
 
 def joined(held: list[Part], first: int) -> Chunk:

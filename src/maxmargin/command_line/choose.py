@@ -93,6 +93,7 @@ def choose(
     class_weight: options.ClassWeight = None,
     test: options.TestFile = None,
     seed: Annotated[int, typer.Option(help="Of all random choices, those of the folds too.", min=0)] = 0,
+    device: options.Device = None,
     reading: data_options.TrainingData,
     as_json: options.Json = False,
 ) -> int:
@@ -125,6 +126,12 @@ def choose(
         raise Failure(f"--task must be classification or regression. Got {task!r} instead.")
     if epsilons is not None and task != "regression":
         raise Failure("--epsilons is for --task regression. Add that, or leave --epsilons out.")
+    options.asked_card(device)
+    if device == "cuda" and kernel.kernel is not None:
+        raise Failure(
+            "With --kernel, choose works on the CPU. Leave --device out, or --kernel: linear models take a "
+            "GPU here, and train takes it for kernels, too."
+        )
     work = Fitting(data, output, test, reading, as_json)
     if task == "regression":
         from maxmargin.command_line.shared import choose_regression as regression
@@ -137,6 +144,7 @@ def choose(
             raise Failure("--gammas is for kernels. Got no kernel. Add --kernel gaussian, or leave it out.")
         common: dict[str, Any] = {"tol": tol or (1e-3 if own else 1e-4), "max_iter": max_iter}
         common["solver"] = configured(solver, option) or "auto"
+        common |= {} if own else {"device": device}
         limit = options.seconds_or_none(max_time)
         tried = (low, high, values or (5 if own else 10), gammas, epsilons, folds, seed, limit, common)
         return regression.choose_regressor(work, regression.RegressionSearch(own, *tried))
@@ -166,6 +174,7 @@ def choose(
         max_time=options.seconds_or_none(max_time),
         random_state=seed,
         n_jobs=reading.threads,
+        device=device,
         **options.intercept_options(intercept),
     )
     model._check_parameters()  # now, and not after an hour of reading

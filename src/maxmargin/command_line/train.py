@@ -178,10 +178,10 @@ def train(
     """
     import numpy as np
 
+    from maxmargin.chunks.source import mapped_rows
     from maxmargin.command_line.shared.fitting import Fitting, refuse
     from maxmargin.command_line.shared.kernel_features import asked_kernel_features
     from maxmargin.command_line.shared.report import Training, report
-    from maxmargin.features.dense_maps import in_double
 
     target = output or resume
     if target is None:
@@ -200,7 +200,8 @@ def train(
         )
     chosen = configured(solver, option, cache_size=kernel.cache_size)
     given = {"C": C, "loss": loss, "solver": chosen, "tol": tol, "max_time": max_time}
-    given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": reading.threads}
+    given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": reading.threads, "device": device}
+    card = options.asked_card(device)
     tasks = ("classification", "regression", "ranking", "one-class")
     if task not in tasks:
         raise Failure(f"--task must be {', '.join(tasks[:-1])} or {tasks[-1]}. Got {task!r} instead.")
@@ -238,14 +239,15 @@ def train(
         raise Failure("--epsilon is for --task regression. Add that, or leave --epsilon out.")
     seen_through = asked_kernel_features(features, kernel.given(needs_kernel=False), seed or 0)
     in_memory_alone = None if seen_through is not None and chunking.dask is None else features
+    # Without a map, a GPU has nothing to do with chunks.
+    device_in_memory = device if in_memory_alone is not None or seen_through is None else None
     in_chunks = chunking.reason(data, reading, 0 if seen_through is None else seen_through.count)
     if chunking.checkpoint is not None and in_chunks is None:
         raise Failure("--checkpoint is for data that are read in chunks, and these fit. Leave it out.")
     # Without being asked to, only what can be read in chunks is.
-    asked_for_memory = kernel.kernel, in_memory_alone, resume, hold_out, penalty, solver, multi_class
-    if in_chunks is not None and (
-        several or chunking.memory is not None or asked_for_memory == (None,) * len(asked_for_memory)
-    ):
+    asked_for_memory = [kernel.kernel, in_memory_alone, resume, hold_out, penalty, solver, multi_class]
+    in_memory = any(asked is not None for asked in (*asked_for_memory, device_in_memory))
+    if in_chunks is not None and (several or chunking.memory is not None or not in_memory):
         from maxmargin.command_line.shared import trained_in_chunks
 
         trained_in_chunks.refuse_in_chunks(
@@ -260,6 +262,7 @@ def train(
             penalty=None if penalty == "l2" else penalty,
             solver=None if solver == "auto" else solver,
             multi_class=None if multi_class == "ovr" else multi_class,
+            device=None if device == "cpu" else device_in_memory,
         )
         given |= {} if intercept is None else options.intercept_options(intercept)
         given |= {"solver": None, "C": 1.0 if C is None else C, "tol": 1e-4 if tol is None else tol}
@@ -270,7 +273,7 @@ def train(
             work, given, class_weight, chunking, in_chunks, seen_through
         )
     earlier = None if resume is None else files.load_model(resume)
-    _refuse_nu(nu, C, earlier, kernel.kernel, class_weight)
+    _refuse_nu(nu, C, earlier, kernel.kernel, class_weight=class_weight, device=device)
     own = kernel.given(needs_kernel=not _has_kernel(earlier) and features is None)
     asked = None if seen_through is not None else asked_features(features, own)
     _refuse_features(earlier, features is not None, model_format)
@@ -286,12 +289,8 @@ def train(
                 f"With a kernel --penalty must be l2. Got {penalty!r} instead. Leave --penalty or --kernel "
                 "out."
             )
-        given = given | own | {"loss": None, "device": device, "nu": nu}
+        given = given | own | {"loss": None, "nu": nu}
     else:
-        if device == "cuda":
-            raise Failure(
-                "--device cuda is for kernels. Got no kernel. Add --kernel gaussian, or leave it out."
-            )
         given |= {} if intercept is None else options.intercept_options(intercept)
         given["penalty"] = penalty
         if loss is None and earlier is None and "multi_class" not in given:
@@ -312,7 +311,7 @@ def train(
         as_given = training_set
         if seen_through is not None:
             _refuse_rows_in_memory(training_set, seen_through.count, chunking.limit)
-            training_set = training_set.through(seen_through.learnt_from(X))
+            training_set = training_set.through(seen_through.learnt_from(X), card)
             data_set, X = training_set.data, training_set.data.X
         work.lap("read")
         held_out = None
@@ -321,7 +320,7 @@ def train(
             parts = [expanded(part, asked, earlier) for part in as_given.split(kept, out, reading)]
             if seen_through is not None:
                 map_ = seen_through.learnt_from(parts[0])
-                parts = [map_.transform(in_double(part)) for part in parts]
+                parts = [mapped_rows(map_, part, card) for part in parts]
             held_out = _held_out(estimator, parts[0], parts[1], data_set.y[kept], data_set.y[out])
             work.lap("hold out")
         bars.waiting("preparing")
@@ -369,16 +368,18 @@ def _estimator(
 
 
 def _refuse_nu(
-    nu: float | None, C: float | None, earlier: files.StoredModel | None, kernel: Any, class_weight: Any
+    nu: float | None, C: float | None, earlier: files.StoredModel | None, kernel: Any, **given: Any
 ) -> None:
     """Refuse a nu where there is no kernel, and where there is a C."""
+    from maxmargin.command_line.shared.fitting import refuse
+
     if nu is not None and kernel is None and not _has_kernel(earlier):
         raise Failure("--nu needs a kernel for classification. Add --kernel, or give -C instead.")
     with_nu = nu is not None or (earlier is not None and earlier.has_nu)
     if with_nu and C is not None:
         raise Failure("--nu stands in the place of C. Leave -C or --nu out.")
-    if with_nu and class_weight is not None:
-        raise Failure("--class-weight is not for --nu. Leave it out, or give -C in the place of --nu.")
+    if with_nu:
+        refuse("is not for --nu. Leave it out, or give -C in the place of --nu.", **given)
     if earlier is not None and nu is not None and not earlier.has_nu:
         raise Failure("--resume goes on from a model with a C. Train anew without --resume.")
 

@@ -13,6 +13,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.certified import ShowsProof
+from maxmargin.problem.rows import in_numpy
 from maxmargin.proof.model import Status
 
 
@@ -43,6 +44,7 @@ class AnswersByBest(ShowsProof):
         """The score by ``scoring``; the usual one of ``best_estimator_`` if that is None."""
         if self.scoring is None:
             return float(self._best().score(X, y, sample_weight=sample_weight))
+        X, y, sample_weight = in_numpy(X, y, sample_weight)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(check_scoring(self, self.scoring)(self, X, y, **weights))
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from maxmargin.estimators.one_problem import OneProblem
+from maxmargin.problem.rows import in_numpy, telling_of_room
 from maxmargin.types import Vector
 
 
@@ -28,11 +29,16 @@ class CertifiedRegressor(RegressorMixin, OneProblem):
         Ctrl-C ends a fit whose data are checked: the best model that is proven so far is kept, and a
         warning says so.
         """
-        with self._showing() if self.verbose else nullcontext():
-            interrupts = self._fit_once(X, y, sample_weight)
+        with self._showing() if self.verbose else nullcontext(), telling_of_room():
+            interrupts = self._fit_once(*in_numpy(X, y, sample_weight))
         if self.status_.certified:
             interrupts.pass_on()
         return self
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The coefficient of determination, R^2."""
+        X, y, sample_weight = in_numpy(X, y, sample_weight)
+        return float(super().score(X, y, sample_weight=sample_weight))
 
     def prediction_bounds(self, X: Any) -> tuple[Vector, Vector]:
         """(low, high): what the best model predicts for each row is between the two, whatever it is.

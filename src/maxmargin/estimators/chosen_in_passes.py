@@ -19,7 +19,14 @@ from maxmargin.chunks.held_out import Folding
 from maxmargin.chunks.passes import LocalPasses, Passes
 from maxmargin.core import Budget
 from maxmargin.estimators.folds import Outcome
-from maxmargin.estimators.in_chunks import refuse_labels, sentence_of, set_fitted, wanted_of
+from maxmargin.estimators.in_chunks import (
+    refuse_elsewhere,
+    refuse_labels,
+    sentence_of,
+    set_fitted,
+    wanted_of,
+    where_asked,
+)
 from maxmargin.proof.model import Model
 from maxmargin.solving.loop import Watch
 from maxmargin.tools.parameters import wrong
@@ -40,9 +47,9 @@ def choose_in_chunks(estimator: LinearSVCCV, chunks: Chunks, y: Any, sample_weig
             "The choice of C keeps no state on the disk: leave checkpoint out of Chunks, or fit LinearSVC "
             "at one C."
         )
-    passes = LocalPasses(chunks, estimator._workers())
+    passes = LocalPasses(where_asked(estimator, chunks), estimator._workers())
     estimator.__dict__.pop("feature_names_in_", None)
-    choose_in_passes(estimator, passes, chunks.memory)
+    _choose(estimator, passes, chunks.memory)
     if chunks.feature_names is not None:
         names = np.array(chunks.feature_names, dtype=object)
         for one in (estimator, estimator.__dict__.get("best_estimator_")):
@@ -52,6 +59,11 @@ def choose_in_chunks(estimator: LinearSVCCV, chunks: Chunks, y: Any, sample_weig
 
 def choose_in_passes(estimator: LinearSVCCV, passes: Passes, memory: int | None = None) -> None:
     """The same for any other ``Passes``; ``memory`` are the bytes that fits may take here."""
+    refuse_elsewhere(estimator)
+    _choose(estimator, passes, memory)
+
+
+def _choose(estimator: LinearSVCCV, passes: Passes, memory: int | None) -> None:
     estimator._check_parameters()
     count = _folds(estimator)
     random = estimator.random_state

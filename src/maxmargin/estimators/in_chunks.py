@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from maxmargin.chunks.source import Chunks
     from maxmargin.chunks.survey import Facts
     from maxmargin.estimators.linear_svc import LinearSVC
+    from maxmargin.estimators.linear_svc_cv import LinearSVCCV
 
 _SENTENCES = {
     Status.STEPS_SPENT: (
@@ -44,9 +45,10 @@ _SENTENCES = {
 def fit_chunks(estimator: LinearSVC, chunks: Chunks, y: Any, sample_weight: Any) -> Interrupts:
     """``LinearSVC.fit`` for chunks that this process reads."""
     refuse_labels(y, sample_weight)
-    passes = LocalPasses(chunks, estimator._threads())
+    there = where_asked(estimator, chunks)
+    passes = LocalPasses(there, estimator._threads())
     with held_back() as interrupts:
-        wanted = replace(wanted_of(estimator, chunks.memory), checkpoint=chunks.kept_in)
+        wanted = replace(wanted_of(estimator, chunks.memory), checkpoint=there.kept_in)
         fitted = fit_in_passes(passes, wanted, chunks.surveyed)
         chunks.facts = fitted.facts
         take_fitted(estimator, fitted)
@@ -64,12 +66,28 @@ def refuse_labels(y: Any, sample_weight: Any) -> None:
         )
 
 
+def where_asked(estimator: LinearSVC | LinearSVCCV, chunks: Chunks) -> Chunks:
+    """The chunks, which go through their feature maps on a GPU where the estimator asks for it."""
+    if estimator.device != "cuda":
+        return chunks
+    from maxmargin.gpu.cards import the_card
+
+    return chunks.mapped_on(the_card())
+
+
+def refuse_elsewhere(estimator: LinearSVC | LinearSVCCV) -> None:
+    """ValueError where rows that others read are to be dealt with on a GPU of this process."""
+    if estimator.device == "cuda":
+        raise ValueError("Passes on a cluster stay on the CPUs of its workers: leave device out.")
+
+
 def fit_passes(estimator: LinearSVC, passes: Passes, memory: int | None = None) -> Facts:
     """The same for any other ``Passes``; ``memory`` are the bytes of this process that the fit may take.
 
     Returns what it has found out about the rows.
     """
     estimator._check_parameters()
+    refuse_elsewhere(estimator)
     fitted = fit_in_passes(passes, wanted_of(estimator, memory))
     take_fitted(estimator, fitted)
     return fitted.facts
@@ -89,8 +107,8 @@ def wanted_of(estimator: LinearSVC, memory: int | None) -> Wanted:
             f"Chunks know the penalty 'l2' alone. Got {estimator.penalty!r} instead. Use fit(X, y) in "
             "memory."
         )
-    if estimator.device == "cuda" or estimator.warm_start:
-        raise ValueError("Chunks are fitted on the CPU, from a sample: leave device and warm_start out.")
+    if estimator.warm_start:
+        raise ValueError("Chunks are fitted from a sample, not from the last fit: leave warm_start out.")
     if estimator.multi_class != "ovr":
         raise ValueError(
             "Chunks fit each class against the rest: multi_class must be 'ovr'. "

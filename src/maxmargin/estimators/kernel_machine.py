@@ -21,7 +21,7 @@ from maxmargin.estimators.named_kernels import (
     why_unproven,
 )
 from maxmargin.estimators.one_problem import OneProblem
-from maxmargin.estimators.reading import refuse_card, weights_or_zero
+from maxmargin.estimators.reading import here, weights_or_zero
 from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.proof.model import Model, Status
 from maxmargin.reductions.one_class import OneClass
@@ -105,7 +105,7 @@ class KernelMachine(SeesThroughKernel, OneProblem):
         coefficients = self._problem_scores.coefficients[0]
         refuse_changed(self, [coefficients])
         if not isinstance(self.kernel_, Function | Precomputed):
-            refuse_card(self, X)
+            X = here(self, X)
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         lengths, errors = kernel_scales(self.kernel_, [coefficients], self.support_vectors_, X)
         return self._scores(X)[:, np.newaxis], lengths, errors

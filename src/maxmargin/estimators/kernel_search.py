@@ -37,8 +37,9 @@ from maxmargin.estimators.answers_by_best import AnswersByBest
 from maxmargin.estimators.certified import check_solver
 from maxmargin.estimators.folds import SAME_MEAN, Fold
 from maxmargin.estimators.named_kernels import KernelParameters, find_gamma, is_function
-from maxmargin.estimators.reading import refuse_card
+from maxmargin.estimators.reading import here
 from maxmargin.estimators.tried_values import how_many, listed, tried_values
+from maxmargin.problem.rows import in_numpy
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import each_of
 from maxmargin.solvers import sizes
@@ -101,8 +102,9 @@ class KernelSearch(AnswersByBest, KernelParameters):
         ``GridSearchCV``, weights are for the fits: scores count every held-out row once.
         """
         self._check_parameters()
-        refuse_card(self, X)
+        X = here(self, X)
         template = self._template()
+        y, sample_weight = in_numpy(y, sample_weight)
         X, targets = template._checked_data(X, y)
         weights = _check_sample_weight(sample_weight, targets, dtype=np.float64, ensure_non_negative=True)
         for name in ("n_features_in_", "feature_names_in_"):

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import check_solver
 from maxmargin.estimators.one_problem import OneProblem
-from maxmargin.estimators.reading import MATRIX, from_card, refuse_card
+from maxmargin.estimators.reading import MATRIX, from_card, here
 from maxmargin.problem.rows import RowSpace
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.linear_fit import Begin
@@ -61,7 +61,7 @@ class LinearMachine(OneProblem):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """``<w, x> + b`` of each row."""
         check_is_fitted(self)
-        refuse_card(self, X)
+        X = here(self, X)
         X = validate_data(self, X, reset=False, **MATRIX)
         return np.asarray(X @ np.ravel(self.coef_) + self.intercept_[0], np.float64)
 

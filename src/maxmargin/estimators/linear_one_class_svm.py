@@ -14,7 +14,7 @@ from maxmargin.core import Budget
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.one_class_region import OneClassRegion
-from maxmargin.estimators.reading import MATRIX, checked_weights, refuse_card, telling_of_tables
+from maxmargin.estimators.reading import MATRIX, checked_weights, here, telling_of_tables
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.model import Model, Status
 from maxmargin.reductions.one_class import OneClass
@@ -82,7 +82,7 @@ class LinearOneClassSVM(LinearMachine, OneClassRegion):
 
     def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
         self._check_parameters()
-        refuse_card(self, X)
+        X = here(self, X)
         with telling_of_tables(X):
             X = validate_data(self, X, order="C", **MATRIX)
         weights = checked_weights(sample_weight, X)

@@ -146,7 +146,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
         Threads; None means OMP_NUM_THREADS or all cores, -1 all cores.
     device : "cuda", "cpu" or None
         Where to fit. None: where X lies, which is on a GPU for arrays of CuPy and CUDA tensors of PyTorch.
-        It pays for dense data of many rows and some hundred columns.
+        It pays for dense data of many rows and some hundred columns. ``Chunks`` that go through a feature
+        map are mapped there.
 
     Attributes
     ----------

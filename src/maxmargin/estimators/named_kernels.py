@@ -19,11 +19,11 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from maxmargin.estimators import parameter_types as takes
-from maxmargin.estimators.reading import MATRIX, from_card, refuse_card, some_of, telling_of_tables
+from maxmargin.estimators.reading import MATRIX, from_card, here, some_of, telling_of_tables
 from maxmargin.kernels.base import KERNEL_NAMES, Function, Kernel, Linear, Precomputed, kernel_from_name
 from maxmargin.kernels.expansions import Among
 from maxmargin.kernels.validity import doubt_about
-from maxmargin.problem.rows import Matrix
+from maxmargin.problem.rows import Matrix, in_numpy
 from maxmargin.proof.model import each_of
 from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.solvers import AnySolver
@@ -154,12 +154,13 @@ class SeesThroughKernel(KernelParameters):
 
     def _read(self, X: Any, y: Any, **kind: Any) -> tuple[Any, Any]:
         """The rows and what goes with them, checked; ``kind`` are scikit-learn's options for y."""
+        y = in_numpy(y)
         if is_function(self.kernel):
             # What X is, only the function knows.
             y = None if y is None else column_or_1d(y, warn=True)
             check_consistent_length(X, y)
         else:
-            refuse_card(self, X)
+            X = here(self, X)
             self._refuse_sparse_matrix(X)
             with telling_of_tables(X):
                 read = validate_data(self, X, y, order="C", **MATRIX, **({} if y is None else kind))
@@ -241,6 +242,6 @@ class SeesThroughKernel(KernelParameters):
             )
         if isinstance(self.kernel_, Function):
             return X
-        refuse_card(self, X)
+        X = here(self, X)
         self._refuse_sparse_matrix(X)
         return validate_data(self, X, order="C", reset=False, **MATRIX)

@@ -13,6 +13,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.one_problem import OneProblem
+from maxmargin.problem.rows import in_numpy
 from maxmargin.proof.model import Model
 from maxmargin.reductions.one_class import OneClass
 from maxmargin.reductions.ranking import Ranking
@@ -35,7 +36,7 @@ class OneClassRegion(OutlierMixin, OneProblem):
         warning says so.
         """
         with self._showing() if self.verbose else nullcontext():
-            interrupts = self._fit_once(X, None, sample_weight)
+            interrupts = self._fit_once(in_numpy(X), None, in_numpy(sample_weight))
         if self.status_.certified:
             interrupts.pass_on()
         return self

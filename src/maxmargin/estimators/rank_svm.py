@@ -15,9 +15,9 @@ from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.ranking_measures import RankingMeasures, ranking_measures
-from maxmargin.estimators.reading import MATRIX, checked_weights, refuse_card
+from maxmargin.estimators.reading import MATRIX, checked_weights, here
 from maxmargin.problem.ranking import codes_of
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, in_numpy
 from maxmargin.proof.ranking import RankingCertificate
 from maxmargin.reductions.linear_fit import LinearFit
 from maxmargin.reductions.ranking import Ranking
@@ -113,7 +113,8 @@ class RankSVM(CertifiedRegressor, LinearMachine):
 
     def _fit_once(self, X: Any, y: Any, sample_weight: Any, query: Any = None) -> Interrupts:
         self._check_parameters()
-        refuse_card(self, X)
+        X = here(self, X)
+        y, sample_weight = in_numpy(y, sample_weight)
         X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
         weights = checked_weights(sample_weight, X)
         if query is not None:
@@ -154,7 +155,7 @@ class RankSVM(CertifiedRegressor, LinearMachine):
         """nDCG, nDCG of the first k rows, the share of pairs in order, and Kendall's tau."""
         scores = self.predict(X)
         names = None if query is None else _names(query, X)
-        return ranking_measures(column_or_1d(y), scores, names, k)
+        return ranking_measures(column_or_1d(in_numpy(y)), scores, names, k)
 
 
 def _names(query: Any, X: Any) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
-from maxmargin.problem.rows import Matrix, Rows, RowSpace, lies_on_card
+from maxmargin.problem.rows import Matrix, Rows, RowSpace, in_numpy, lies_on_card, telling_of_room
 from maxmargin.solvers import sizes
 from maxmargin.types import Vector
 
@@ -67,6 +67,7 @@ def read_onto(
     ``kind`` are scikit-learn's options for y.
     """
     targets: NDArray[Any] = from_card(y)
+    X = in_numpy(X)
     if lies_on_card(X):
         targets = check_on_card(estimator, X, targets, **kind)
     else:
@@ -98,9 +99,9 @@ def rows_on(card: Card, X: Any) -> CardRows:
 
 
 def from_card(values: Any) -> Any:
-    """An array of NumPy where it lies on a GPU; everything else as it is."""
+    """Arrays of a GPU, and of other libraries, as arrays of NumPy; everything else as it is."""
     if not lies_on_card(values):
-        return values
+        return in_numpy(values)
     from maxmargin.gpu.cards import on_host
 
     return on_host(values)
@@ -116,14 +117,15 @@ def some_of(X: Any, which: NDArray[np.integer[Any]]) -> Any:
     return as_kind_of(card.put(X)[card.put(which)], X)
 
 
-def refuse_card(estimator: Any, X: Any) -> None:
-    """Refuse rows on a GPU where an estimator has nothing to do with them there."""
+def here(estimator: Any, X: Any) -> Any:
+    """Rows in memory; those on a GPU are refused where an estimator has nothing to do with them there."""
     if lies_on_card(X):
         raise ValueError(
             f"{type(estimator).__name__} works on the CPU, and X lies on a GPU. Copy it first: X.get() of "
             "CuPy, X.cpu().numpy() of PyTorch. SVC, NuSVC, LinearSVC, LinearSVCCV, LogisticRegression and "
             "LinearSVR take rows there."
         )
+    return in_numpy(X)
 
 
 def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
@@ -243,7 +245,8 @@ def scores_on(card: Card, estimator: Any, X: Any, weights: Matrix) -> NDArray[np
     from maxmargin.gpu.cards import refuse_other_columns
 
     refuse_other_columns(estimator, X)
-    scores = rows_on(card, X).scores_at(weights)
+    with telling_of_room():
+        scores = rows_on(card, X).scores_at(weights)
     if not np.isfinite(scores).all():
         raise ValueError("Input X contains NaN or infinity, or values beyond float64 times the weights.")
     return scores.T

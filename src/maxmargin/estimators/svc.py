@@ -39,7 +39,7 @@ from maxmargin.estimators.reading import (
 )
 from maxmargin.gpu.kernel_rows import RowsOnCard
 from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.problem.rows import lies_on_card
+from maxmargin.problem.rows import in_numpy, lies_on_card, telling_of_room
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems, all_values
@@ -204,7 +204,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
         weights = weights_or_zero(sample_weight, targets)
         labels, codes = labels_and_codes(targets)
         with held_back() as interrupts:
-            data = None if card is None else card.data(X)
+            data = None if card is None else card.data(X, copied=True)
             if data is not None and not data.is_finite:
                 assert_all_finite(from_card(X), estimator_name=type(self).__name__, input_name="X")
             X = data.X if stays and data is not None else X
@@ -431,10 +431,11 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
         from maxmargin.gpu.scores import scores_on_card
 
         if not lies_on_card(X):
-            X = validate_data(self, X, order="C", reset=False, **MATRIX)
+            X = validate_data(self, in_numpy(X), order="C", reset=False, **MATRIX)
         else:
             refuse_other_columns(self, X)
-        return scores_on_card(card, self._problem_scores, X, self.intercept_)
+        with telling_of_room():
+            return scores_on_card(card, self._problem_scores, X, self.intercept_)
 
     def decision_function(self, X: Any) -> Any:
         """``<w, phi(x)> + b`` of each row; of several classes one column per class, or per pair.

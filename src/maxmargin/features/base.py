@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from maxmargin.kernels.base import HIGHEST_DEGREE
-from maxmargin.problem.rows import lies_on_card
+from maxmargin.problem.rows import in_numpy, lies_on_card
 from maxmargin.tools.parameters import NotNegative, Range, check_options
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
     def _map_on_card(self, card: Card, X: Any) -> Any:
         """The same of rows that lie on a GPU; a map that can do so says how."""
         raise ValueError(
-            f"{type(self).__name__} maps rows on the CPU. Give it arrays of NumPy, or use RandomFourier or "
-            "Nystroem, which map rows where they lie."
+            f"{type(self).__name__} maps rows on the CPU. Give it arrays of NumPy and leave device out, or "
+            "use RandomFourier or Nystroem, which map rows on a GPU, too."
         )
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -119,6 +119,7 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         formats = "csr" if self.__sklearn_tags__().input_tags.sparse else False
+        X = in_numpy(X)
         return validate_data(self, X, reset=reset, accept_sparse=formats, dtype=[np.float64, np.float32])
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -30,8 +30,36 @@ _SENDERS, _PIECE = 4, 1 << 22
 """Threads that send a matrix, and bytes that one of them sends at a time: four saturate the bus."""
 
 
+_SHARE_OF_MEMORY = 0.8
+"""The share of the card's free memory that one thing may take: others come on top."""
+_CURES = "Use device='cpu', fewer rows or columns, or values of float32."
+_SPENT = "OutOfMemory", "cudaErrorMemoryAllocation", "STATUS_ALLOC_FAILED"
+"""What errors of CuPy are called, or say, where a card's memory or the fixed one of the system is spent."""
+
+
 class NoCardError(ValueError):
     """There is no GPU that can be used, and why."""
+
+
+class NoRoomError(MemoryError):
+    """The memory of the GPU does not suffice, and what to do."""
+
+
+def refuse_without_room(card: Any, needed: int, what: str) -> None:
+    """Refuse what has no room on a card before it is sent there; ``what`` begins the sentence."""
+    free = card.free_bytes
+    if needed > _SHARE_OF_MEMORY * free:
+        raise NoRoomError(
+            f"{what} {needed / 1e9:.1f} GB on the GPU, which has {free / 1e9:.1f} GB free. {_CURES}"
+        )
+
+
+def no_room(error: Exception) -> str | None:
+    """What to do where an error of CuPy says that memory is spent; None where it says something else."""
+    if not any(words in f"{type(error).__name__}: {error}" for words in _SPENT):
+        return None
+    words = str(error).removesuffix(".")
+    return f"The GPU has too little memory for what is made of the data there: {words}. {_CURES}"
 
 
 class Card:
@@ -88,11 +116,11 @@ class Card:
         """The same values row by row."""
         return self.arrays.ascontiguousarray(values, dtype)
 
-    def data(self, X: Any) -> CardData:
-        """The rows of a matrix on the card, for the problems of a fit."""
+    def data(self, X: Any, *, copied: bool = False) -> CardData:
+        """The rows of a matrix on the card, for the problems of a fit; ``copied``: by a kernel's solver."""
         from maxmargin.gpu.kernel_rows import CardData
 
-        return CardData(self, X)
+        return CardData(self, X, copied=copied)
 
     def get(self, values: Any) -> Any:
         """An array of NumPy."""

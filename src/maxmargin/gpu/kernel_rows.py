@@ -15,31 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.gpu.cards import Card
+from maxmargin.gpu.cards import Card, refuse_without_room
 from maxmargin.gpu.programs import EXPANSIONS, numbers_of, program_for
 from maxmargin.gpu.scores import TILE, by_products, sums_on_card, support_of
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import WHOLE_NUMBERS
-from maxmargin.problem.rows import CompiledRows, Matrix, Rows
+from maxmargin.problem.rows import CompiledRows, Matrix, Rows, lies_on_card
 from maxmargin.types import Indices, Tell, Vector
-
-_SHARE_OF_MEMORY = 0.8
-"""The share of the card's free memory that the data may take: copies for the solver come on top."""
 
 
 class CardData:
-    """The rows of X on a card, all values stored, shared by all problems of a fit."""
+    """The rows of X on a card, all values stored, shared by all problems of a fit.
 
-    def __init__(self, card: Card, X: Any) -> None:
+    ``copied``: a kernel's solver will have them a second time, in single precision.
+    """
+
+    def __init__(self, card: Card, X: Any, *, copied: bool = False) -> None:
         count, columns = X.shape
+        is_there = lies_on_card(X)
+        X = card.put(X) if is_there else X  # PyTorch has types of its own
         wide = X.dtype != np.float32
-        needed, free = count * columns * (8 if wide else 4) + count * columns * 4, card.free_bytes
-        if needed > _SHARE_OF_MEMORY * free:
-            raise MemoryError(
-                f"The data take {needed / 1e9:.1f} GB on the GPU, which has {free / 1e9:.1f} GB free. Use "
-                "device='cpu', fewer rows or columns, or values of float32."
-            )
+        stays = is_there and X.dtype in (np.float32, np.float64) and X.flags.c_contiguous
+        each = 4 * copied + (0 if stays else 8 if wide else 4)
+        refuse_without_room(card, count * columns * each, "The data take")
         self.card = card
         self.stored = "double" if wide else "float"
         self.X = card.contiguous(card.matrix(X), np.float64 if wide else np.float32)

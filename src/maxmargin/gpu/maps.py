@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxmargin.gpu.cards import as_kind_of, refuse_other_columns, the_card
+from maxmargin.gpu.cards import (
+    as_kind_of,
+    refuse_other_columns,
+    refuse_without_room,
+    the_card,
+)
 from maxmargin.gpu.scores import support_of, values_on_card
 from maxmargin.kernels.base import Kernel
-from maxmargin.problem.rows import Matrix
+from maxmargin.problem.rows import Matrix, telling_of_room
 
 if TYPE_CHECKING:
     from maxmargin.features.base import FeatureMap
@@ -27,18 +32,29 @@ _VALUES_AT_ONCE = 2**27
 def mapped(feature_map: FeatureMap, X: Any) -> Any:
     """phi(x) of all rows of X, which lies on a card: there, and in its kind."""
     card = the_card()
-    there = card.put(X)
-    if there.dtype != np.float32:
-        there = card.put(there, np.float64)
     refuse_other_columns(feature_map, X)
-    if not bool(card.arrays.isfinite(there).all()):
-        raise ValueError("Input X contains NaN or infinity.")
-    return as_kind_of(feature_map._map_on_card(card, there), X)
+    with telling_of_room():
+        there = card.put(X)
+        if there.dtype != np.float32:
+            there = card.put(there, np.float64)
+        if not bool(card.arrays.isfinite(there).all()):
+            raise ValueError("Input X contains NaN or infinity.")
+        return as_kind_of(feature_map._map_on_card(card, there), X)
+
+
+def mapped_and_back(feature_map: FeatureMap, card: Card, X: Any) -> Matrix:
+    """The same of rows that lie in memory, and back there; whoever reads them looks for NaN."""
+    with telling_of_room():
+        refuse_without_room(card, X.dtype.itemsize * X.shape[0] * X.shape[1], "The rows of a chunk take")
+        made = feature_map._map_on_card(card, card.contiguous(card.matrix(X), X.dtype))
+        back: Matrix = card.receive(made.reshape(-1)).reshape(made.shape)
+        return back
 
 
 def waves(card: Card, X: Any, directions: Matrix) -> Any:
     """The cosines and sines of random Fourier features."""
     arrays = card.arrays
+    _refuse_result(card, len(X), 2 * directions.shape[1], X.dtype)
     phases = arrays.matmul(X, card.put(directions, X.dtype))
     out = arrays.concatenate([arrays.cos(phases), arrays.sin(phases)], axis=1)
     out *= math.sqrt(1.0 / directions.shape[1])
@@ -48,6 +64,7 @@ def waves(card: Card, X: Any, directions: Matrix) -> Any:
 def projected_values(card: Card, kernel: Kernel, sample: Any, projection: Matrix, X: Any) -> Any:
     """The kernel of every row with a sample, in double precision, times a matrix."""
     arrays, support, M = card.arrays, support_of(card, sample), card.put(projection, np.float64)
+    _refuse_result(card, len(X), M.shape[1], X.dtype)
     out = arrays.empty((len(X), M.shape[1]), X.dtype)
     some = max(1, _VALUES_AT_ONCE // max(X.shape[1], 1))
     for first in range(0, len(X), some):
@@ -55,3 +72,8 @@ def projected_values(card: Card, kernel: Kernel, sample: Any, projection: Matrix
         for inside, values in values_on_card(card, kernel, rows, support):
             out[first + inside.start : first + inside.stop] = arrays.matmul(values, M)
     return out
+
+
+def _refuse_result(card: Card, rows: int, columns: int, dtype: Any) -> None:
+    what = f"{columns} mapped columns of {rows} rows take"
+    refuse_without_room(card, rows * columns * dtype.itemsize, what)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import core
+from maxmargin.gpu.cards import refuse_without_room
 from maxmargin.gpu.kernel_rows import CardData
 from maxmargin.gpu.programs import Program, passes_over
 from maxmargin.problem.rows import CompiledRows, Matrix, RowSpace
@@ -127,6 +128,8 @@ class CardRows(RowSpace):
 
     def take(self, order: Indices) -> CardRows:
         """A copy of some rows, in the order given."""
+        needed = len(order) * self.columns * self.dtype.itemsize
+        refuse_without_room(self.card, needed, f"A copy of {len(order)} rows takes")
         return CardRows(self.card.data(self.data.X[self.card.put(order)]))
 
     @property

@@ -11,9 +11,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from maxmargin.gpu.bytes import ByteRows, byte_rows
+from maxmargin.gpu.cards import refuse_without_room
 from maxmargin.gpu.programs import BY_PRODUCTS, EXPANSIONS, numbers_of, program_for, sums_of
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.rounding import DIRECT_COLUMNS
+from maxmargin.problem.rows import lies_on_card
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -143,6 +145,8 @@ def scores_on_card(card: Card, scores: KernelScores, X: Any, intercepts: Vector)
     if scores not in _MODELS:
         _MODELS[scores] = _Model.of(card, scores)
     model = _MODELS[scores]
+    if not lies_on_card(X):
+        refuse_without_room(card, 8 * X.shape[0] * X.shape[1], f"{X.shape[0]} rows to be predicted take")
     X = card.matrix(X)
     in_bytes = byte_rows(card, X, model.in_bytes.unit) if model.in_bytes is not None else None
     if in_bytes is not None and model.in_bytes is not None:

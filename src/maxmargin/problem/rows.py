@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +43,38 @@ Matrix = NDArray[np.float64]
 def lies_on_card(X: Any) -> bool:
     """Whether an array lies on a GPU: one of CuPy, or a tensor of PyTorch on CUDA."""
     return hasattr(X, "__cuda_array_interface__")
+
+
+def in_numpy(*values: Any) -> Any:
+    """Values as they are, or as arrays of NumPy where scikit-learn's array API dispatch is on.
+
+    Without dispatch, its checks make arrays of NumPy of those of other libraries. With it they leave them
+    in their library, which the core cannot read. What lies on a GPU has ways of its own.
+    """
+    from sklearn import get_config
+
+    if get_config()["array_api_dispatch"]:
+        values = tuple(
+            np.asarray(each) if hasattr(each, "__dlpack__") and not lies_on_card(each) else each
+            for each in values
+        )
+    return values if len(values) > 1 else values[0]
+
+
+@contextmanager
+def telling_of_room() -> Iterator[None]:
+    """Say what to do where the memory of a GPU runs out on the way."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not type(error).__module__.startswith("cupy"):
+            raise
+        from maxmargin.gpu.cards import NoRoomError, no_room
+
+        words = no_room(error)
+        if words is None:
+            raise
+        raise NoRoomError(words) from error
 
 
 class RowSpace(ABC):

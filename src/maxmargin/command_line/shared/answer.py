@@ -156,7 +156,7 @@ def _options_of(argument: inspect.Parameter) -> list[inspect.Parameter]:
 
 def _words_of(error: Exception) -> str:
     if isinstance(error, MemoryError):
-        return f"The memory does not suffice. {error}".strip()
+        return f"The memory does not suffice. {as_options(str(error))}".strip()
     if isinstance(error, OSError) and error.strerror:
         # Only what is written to stdout has no name.
         return f"{error.filename or 'The answer could not be written'}: {error.strerror}."

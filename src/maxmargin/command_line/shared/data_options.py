@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from maxmargin.files.models.preparation import Preparation
+    from maxmargin.gpu.cards import Card
     from maxmargin.tables.encoding import Encoded, Encoding
     from maxmargin.tables.kinds import Said
     from maxmargin.tables.reading import RawTable
@@ -300,14 +301,14 @@ class TrainingSet:
         made = replace(self.data, X=preparation(widened(X, preparation.columns)), feature_names=names)
         return replace(self, data=made, preparation=preparation, unprepared=self.data)
 
-    def through(self, features: Any) -> TrainingSet:
-        """The same through a feature map that was fitted to its rows."""
-        from maxmargin.features.dense_maps import in_double
+    def through(self, features: Any, card: Card | None = None) -> TrainingSet:
+        """The same through a feature map that was fitted to its rows, on a GPU if one is given."""
+        from maxmargin.chunks.source import mapped_rows
         from maxmargin.files.models.preparation import Preparation
 
         steps = Preparation.of([features]).steps
         before = () if self.preparation is None else self.preparation.steps
-        X = features.transform(in_double(self.data.X))
+        X = mapped_rows(features, self.data.X, card)
         made = replace(self.data, X=X, feature_names=None, encoding=None)
         return replace(self, data=made, preparation=Preparation((*before, *steps)), unprepared=self.as_read)
 

@@ -18,6 +18,7 @@ from maxmargin.files.data.labels import label_text, quoted_label
 from maxmargin.tools.words import some
 
 if TYPE_CHECKING:
+    from maxmargin.gpu.cards import Card
     from maxmargin.kernels import Kernel
 
 DataFile = Annotated[
@@ -136,7 +137,7 @@ CacheSize = Annotated[
 ]
 Device = Annotated[
     str | None,
-    typer.Option("--device", help="cuda: train with a kernel on the GPU.", show_default="cpu"),
+    typer.Option("--device", help="cuda: fit on the GPU.", show_default="cpu"),
 ]
 ClassWeight = Annotated[
     str | None, typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1")
@@ -153,6 +154,17 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 _KERNELS = {"gaussian": "rbf", "rbf": "rbf", "polynomial": "poly", "poly": "poly"}
 _KERNELS |= {name: name for name in ("sigmoid", "laplacian", "chi2", "linear")}
 """What ``SVC`` calls the kernels."""
+
+
+def asked_card(device: str | None) -> Card | None:
+    """The GPU that is asked for; says at once what is missing, and not after an hour of reading."""
+    if device not in (None, "cpu", "cuda"):
+        raise Failure(f"--device must be cuda or cpu. Got {device!r} instead.")
+    if device != "cuda":
+        return None
+    from maxmargin.gpu.cards import the_card
+
+    return the_card()
 
 
 def listed(text: str | None) -> list[str]:

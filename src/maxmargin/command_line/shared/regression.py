@@ -61,6 +61,11 @@ def _estimator(changes: dict[str, Any]) -> Regressor:
             raise Failure("With a kernel --loss must be epsilon_insensitive. Leave --loss or --kernel out.")
         if {"fit_intercept", "regularize_intercept"} & set(changes):
             raise Failure("With a kernel --intercept must be exact. Leave --intercept or --kernel out.")
+        if changes.pop("device", "cpu") == "cuda":
+            raise Failure(
+                "With a kernel, --task regression works on the CPU. Leave --device out, or --kernel: "
+                "without one it takes a GPU."
+            )
         if "nu" in changes and "epsilon" in changes:
             raise Failure("--nu stands in the place of epsilon. Leave --epsilon or --nu out.")
         seen = maxmargin.NuSVR(**changes) if "nu" in changes else maxmargin.SVR(**changes)

@@ -38,7 +38,8 @@ _IN_OTHER_WORDS = {
     "classes. To predict such numbers, say --task regression; else name another column with --label.",
 }
 """What only Python knows, or scikit-learn says for it."""
-_PARAMETERS = ("loss", "solver", "kernel", "gamma", "tol", "max_iter", "max_time", "coef0", "degree", "C")
+_SETTINGS = ("tol", "max_iter", "max_time", "device")
+_PARAMETERS = ("loss", "solver", "kernel", "gamma", "degree", "coef0", "C", *_SETTINGS)
 """Parameters that are options of the same name."""
 
 

@@ -61,7 +61,8 @@ Data::Data(StoredRows rows, std::shared_ptr<const void> owner, bool sorted)
 
 Data Data::dense(const AnyArray& values) {
   require(values.ndim() == 2, "dense rows need a matrix");
-  require(values.shape(1) < 2 || values.stride(1) == 1, "values of a row must be contiguous");
+  const bool has_pairs = values.shape(0) > 0 && values.shape(1) > 1;
+  require(!has_pairs || values.stride(1) == 1, "values of a row must be contiguous");
   return with_type<float, double>(values, "values must be float32 or float64", [&]<class Value>() {
     const DenseRows<Value> rows{static_cast<const Value*>(values.data()),
                                 static_cast<Integer>(values.shape(0)),

@@ -418,3 +418,8 @@ def test_private_columns_give_the_same_optimum(loss, intercept, value_type):
     # The multipliers of one are a proof for the other.
     crossed = certify(plain, Solution(alpha=model.alpha))
     assert crossed.relative_gap < 1e-10
+
+
+def test_a_matrix_without_rows_may_have_any_strides():
+    none = np.lib.stride_tricks.as_strided(np.zeros(2), (0, 2), (0, 0))
+    assert core.Data.dense(none).count == 0

@@ -357,7 +357,7 @@ def markdown(found: Found, repeat: int) -> str:
         seconds, above = found.torchkm
         parts.insert(
             3,
-            f"TorchKM takes {seconds:.1f} s for {_FOR_TORCHKM}, with one fold for the cross-validation that "
+            f"TorchKM takes {seconds:.1f} s for {_FOR_TORCHKM}, with one fold for the validation that "
             f"it always makes, and ends {above:.1e} above the lower bound that ours has proven.",
         )
     title = f'## `LinearSVC(loss="hinge")`, {_LINEAR[0]:,} x {_LINEAR[1]} in float32 that lie on the card'

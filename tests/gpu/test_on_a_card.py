@@ -15,7 +15,7 @@ from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
 from maxmargin.gpu.rounds import Rounds
 from maxmargin.gpu.rows import CardRows
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
-from maxmargin.problem.rows import Rows, telling_of_room
+from maxmargin.problem.rows import Rows, TellingOfRoom
 from tests.gpu.numpy_card import NumpyCard
 
 try:
@@ -269,5 +269,5 @@ def test_rows_that_lie_there_need_no_room_again():
 
 def test_memory_that_runs_out_is_said():
     words = r"The GPU has too little memory for .*Out of memory allocating"
-    with pytest.raises(NoRoomError, match=words), telling_of_room():
+    with pytest.raises(NoRoomError, match=words), TellingOfRoom():
         CARD.arrays.empty(1 << 50, np.uint8)

@@ -39,7 +39,7 @@ from maxmargin.estimators.reading import (
 )
 from maxmargin.gpu.kernel_rows import RowsOnCard
 from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.problem.rows import in_numpy, lies_on_card, telling_of_room
+from maxmargin.problem.rows import TellingOfRoom, in_numpy, lies_on_card
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems, all_values
@@ -438,7 +438,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
             X = validate_data(self, in_numpy(X), order="C", reset=False, **MATRIX)
         else:
             refuse_other_columns(self, X)
-        with telling_of_room():
+        with TellingOfRoom():
             return scores_on_card(card, self._problem_scores, X, self.intercept_)
 
     def decision_function(self, X: Any) -> Any:

@@ -21,7 +21,7 @@ from maxmargin.files.data.reading import printable
 from maxmargin.files.models.preparation import Preparation, UnsoundStep
 from maxmargin.files.models.soundness import kernel_contradictions, linear_contradictions
 from maxmargin.kernels.base import Kernel, Precomputed
-from maxmargin.problem.rows import Rows, telling_of_room
+from maxmargin.problem.rows import Rows, TellingOfRoom
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Status, Trace
 from maxmargin.proof.sure import Neighbourhood
@@ -427,7 +427,7 @@ class SavedKernelModel(StoredModel):
         if self.coefficients.shape[1] == 0:
             return self._scores(X)
         X, scores = self._ready(X)
-        with telling_of_room():
+        with TellingOfRoom():
             return np.asarray(card.get(scores_on_card(card, scores, X, self.intercept)))
 
     def _ready(self, X: Any) -> tuple[Any, KernelScores]:

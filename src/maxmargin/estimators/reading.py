@@ -122,7 +122,7 @@ def here(estimator: Any, X: Any) -> Any:
     if lies_on_card(X):
         raise ValueError(
             f"{type(estimator).__name__} works on the CPU, and X lies on a GPU. Copy it first: X.get() of "
-            "CuPy, X.cpu().numpy() of PyTorch. SVC, NuSVC, LinearSVC, LinearSVCCV, LogisticRegression and "
+            "CuPy, X.cpu().numpy() of PyTorch. SVC, LinearSVC, LinearSVCCV, LogisticRegression and "
             "LinearSVR take rows there."
         )
     return in_numpy(X)

@@ -33,6 +33,7 @@ from maxmargin.estimators.reading import (
     card_for,
     check_on_card,
     from_card,
+    here,
     in_the_kind_of,
     labels_and_codes,
     weights_or_zero,
@@ -191,6 +192,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
+        X = X if self._nu is None else here(self, X)  # the solver of a card knows no nu
         card = card_for(self.device, X)
         # Kernels that the card does not know are refused there, with values that lie in memory.
         known = not (is_function(self.kernel) or is_precomputed(self.kernel))

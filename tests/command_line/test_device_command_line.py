@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from maxmargin.files import pack, write_libsvm
+from maxmargin.files import load_model, pack, write_libsvm
 from maxmargin.gpu import cards, maps
 from maxmargin.kernels import Gaussian
 from tests.gpu.numpy_card import NumpyCard
@@ -178,3 +178,35 @@ def test_a_missing_card_is_said_before_the_data_are_read(run, folder, tmp_path, 
     assert words.endswith("or use --device cpu.")
     code, _, err = run(command, folder / "two.svm", "-o", tmp_path / "m", "--device", "gpu")
     assert (code, "--device must be cuda or cpu. Got 'gpu' instead." in " ".join(err.split())) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("data", "given"),
+    [
+        ("two.svm", ["--kernel", "gaussian", "--gamma", "0.3"]),
+        ("three.svm", ["--kernel", "gaussian", "--gamma", "0.3"]),
+        ("two.svm", ["--kernel", "gaussian", "--gamma", "0.3", "--nu", "0.3"]),
+        ("numbers.svm", ["--task", "regression", "--kernel", "gaussian", "--gamma", "0.3"]),
+        ("two.svm", ["--task", "one-class", "--kernel", "gaussian", "--gamma", "0.3"]),
+    ],
+)
+def test_predict_sums_up_scores_on_the_card(run, answer, folder, tmp_path, seen, data, given):
+    assert run("train", folder / data, "-o", tmp_path / "m", *given)[0] in (0, 3)
+    common = ("predict", tmp_path / "m", folder / data, "--scores")
+    code, here = answer(*common)
+    assert (code, seen) == (0, [])
+    code, there = answer(*common, "--device", "cuda")
+    assert code == 0
+    assert [rows for rows, _ in seen].count(600) == 1
+    assert there["accuracy"] == here["accuracy"]
+    np.testing.assert_allclose(there["scores"], here["scores"], rtol=1e-9, atol=1e-9)
+
+
+def test_predict_with_a_linear_model_stays_on_the_cpu(run, folder, tmp_path, card):
+    run("train", folder / "two.svm", "-o", tmp_path / "m")
+    given = ("predict", tmp_path / "m", folder / "two.svm", "--device", "cuda")
+    code, _, err = run(*given)
+    assert code == 2
+    assert "--device cuda is for models with a kernel." in " ".join(err.split())
+    with pytest.raises(ValueError, match="Models without a kernel predict on the CPU"):
+        load_model(tmp_path / "m").decision_function(np.zeros((1, 5)), card=card)

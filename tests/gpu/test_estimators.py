@@ -17,6 +17,7 @@ from maxmargin import (
     LinearSVCCV,
     LinearSVR,
     LogisticRegression,
+    NuSVC,
     OneClassSVM,
     Problem,
     RankSVM,
@@ -26,7 +27,7 @@ from maxmargin import (
 )
 from maxmargin.gpu import cards
 from maxmargin.gpu.rows import CardRows
-from maxmargin.kernels import Linear
+from maxmargin.kernels import Gaussian, Linear
 from tests.gpu.numpy_card import NumpyCard, OnCard
 
 
@@ -192,6 +193,16 @@ def test_what_works_on_the_cpu_says_so(estimator):
         estimator.fit(X, y)
         with pytest.raises(ValueError, match=words):
             estimator.predict(there(X))
+
+
+def test_a_nu_is_found_on_the_cpu_and_predicts_on_a_card(card):
+    X, y = data()
+    card.kernel = Gaussian(0.5)
+    words = r"NuSVC works on the CPU, and X lies on a GPU\. Copy it first: X\.get\(\) of CuPy"
+    with pytest.raises(ValueError, match=words):
+        NuSVC(nu=0.2, gamma=0.5).fit(there(X), y)
+    model = NuSVC(nu=0.2, gamma=0.5).fit(X, y)
+    assert np.array_equal(model.predict(there(X)), model.predict(X))
 
 
 @pytest.mark.parametrize(

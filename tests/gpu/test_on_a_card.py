@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin import SVC, LinearSVC, LinearSVCCV, LinearSVR, Problem, core, path
+from maxmargin import SVC, Chunks, LinearSVC, LinearSVCCV, LinearSVR, Problem, core, path
 from maxmargin.features import Nystroem, RandomFourier
 from maxmargin.gpu.bytes import byte_rows
-from maxmargin.gpu.cards import NoCardError, the_card
+from maxmargin.gpu.cards import NoCardError, NoRoomError, the_card
 from maxmargin.gpu.halves import halves_of
 from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
 from maxmargin.gpu.rounds import Rounds
 from maxmargin.gpu.rows import CardRows
 from maxmargin.gpu.scores import values_of_bytes
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, TellingOfRoom
 from tests.gpu.numpy_card import NumpyCard
 
 try:
@@ -271,3 +271,29 @@ def test_images_are_predicted_as_on_the_cpu():
     scores = CARD.get(model.decision_function(there))
     np.testing.assert_allclose(scores, model.decision_function(X), atol=1e-9)
     assert np.array_equal(CARD.get(model.predict(there)), SVC(C=10, gamma=0.05).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("feature_map", [RandomFourier(200, gamma=0.5), Nystroem(150, gamma=0.5)], ids=repr)
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix])
+def test_chunks_are_mapped_there_and_every_pass_sees_the_same_bits(feature_map, layout):
+    X, y = data(9000)
+    feature_map.fit(X)
+    chunks = feature_map.transform(Chunks((layout(X), y), rows=2000))
+    passes = [[chunk.X for chunk in chunks.mapped_on(CARD)] for _ in range(3)]
+    for mapped, again, third in zip(*passes, strict=True):
+        assert mapped.tobytes() == again.tobytes() == third.tobytes()
+    np.testing.assert_allclose(np.concatenate(passes[0]), feature_map.transform(X), atol=1e-9)
+    here, there = (LinearSVC(tol=1e-5, device=device).fit(chunks) for device in (None, "cuda"))
+    assert there.status_.certified
+    assert there.certificate_.primal == pytest.approx(here.certificate_.primal, rel=3e-5)
+
+
+def test_rows_that_lie_there_need_no_room_again():
+    there = CARD.put(np.ones((1000, 7)))
+    assert CARD.data(there).X.data.ptr == there.data.ptr
+
+
+def test_memory_that_runs_out_is_said():
+    words = r"The GPU has too little memory for .*Out of memory allocating"
+    with pytest.raises(NoRoomError, match=words), TellingOfRoom():
+        CARD.arrays.empty(1 << 50, np.uint8)

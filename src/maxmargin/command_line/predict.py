@@ -18,7 +18,7 @@ from maxmargin import files
 from maxmargin.command_line.shared.answer import DONE, Failure, attributes, in_words, print_json
 from maxmargin.command_line.shared.columns import made_up_in_words
 from maxmargin.command_line.shared.data_options import Layout
-from maxmargin.command_line.shared.options import DataFile, Json, ModelFile, check_writable
+from maxmargin.command_line.shared.options import DataFile, Json, ModelFile, asked_card, check_writable
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.ranked import Ranked, measures_of, ranked_in_words
 from maxmargin.command_line.shared.voice import VOICE
@@ -28,6 +28,7 @@ from maxmargin.tools.words import counted, percent, some
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from maxmargin.gpu.cards import Card
     from maxmargin.tables.encoding import Encoded
 
 _SURE, _OPEN = "sure", "open"
@@ -56,6 +57,10 @@ def predict(
         bool,
         typer.Option("--sure", help="After each label sure, or open: a better fit might change the label."),
     ] = False,
+    device: Annotated[
+        str | None,
+        typer.Option(help="cuda: a kernel model's scores are summed up on the GPU.", show_default="cpu"),
+    ] = None,
     reading: Layout,
     as_json: Json = False,
 ) -> int:
@@ -69,12 +74,15 @@ def predict(
     target = None if output is None or str(output) == "-" else output
     if target is not None:
         check_writable(target, data, model)
+    card = asked_card(device)
     saved = files.load_model(model)
+    if card is not None and not isinstance(saved, files.SavedKernelModel):
+        raise Failure(f"--device cuda is for models with a kernel. {model} has none. Leave it out.")
     is_sure = sureness_of(saved, model) if sure else None
     tally, lines = Tally(), _Lines(scores=scores)
     rows: list[list[str]] = []
     with Bars(quiet=as_json or target is None) as bars:
-        pieces = tally.of(predictions(saved, reading, data, bars.reading(data.name), is_sure))
+        pieces = tally.of(predictions(saved, reading, data, bars.reading(data.name), is_sure, card))
         if target is not None:
             _write_file(target, pieces, lines)
         elif as_json:
@@ -152,13 +160,14 @@ def predictions(
     path: Path,
     progress: Callable[[int, int], None] | None,
     is_sure: Callable[[Any], NDArray[Any]] | None = None,
+    card: Card | None = None,
 ) -> Iterator[Piece]:
     """The predictions for a file, piece by piece in its order."""
     import numpy as np
 
     for data, made_up in _pieces(model, reading, path, progress):
         X = aligned(data, model, path)
-        found = model.decision_function(X)
+        found = model.decision_function(X, card=card)
         labels = model.classes_of(found)
         known, right, unlabelled, errors = 0, 0, 0, None
         if model.is_regression:

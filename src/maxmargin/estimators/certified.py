@@ -27,7 +27,7 @@ from maxmargin.core import default_threads
 from maxmargin.estimators.kept_callback import KeptCallback
 from maxmargin.estimators.summary import Unfolded, caption, fitted_summary
 from maxmargin.kernels.base import Function, Precomputed
-from maxmargin.problem.rows import in_numpy, lies_on_card, telling_of_room
+from maxmargin.problem.rows import TellingOfRoom, in_numpy, lies_on_card
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof
 from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of
@@ -308,7 +308,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         Ctrl-C ends a fit whose data are checked: every problem keeps the best model that is proven so far,
         0 where it had not begun, and a warning says so.
         """
-        with self._showing() if self.verbose else nullcontext(), telling_of_room():
+        with self._showing() if self.verbose else nullcontext(), TellingOfRoom():
             X, y, sample_weight = in_numpy(X, y, sample_weight)
             interrupts = self._fit_once(X, y, sample_weight)
             if until_sure is not None and not interrupts.came:

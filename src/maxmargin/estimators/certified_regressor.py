@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from maxmargin.estimators.one_problem import OneProblem
-from maxmargin.problem.rows import in_numpy, telling_of_room
+from maxmargin.problem.rows import TellingOfRoom, in_numpy
 from maxmargin.types import Vector
 
 
@@ -29,7 +29,7 @@ class CertifiedRegressor(RegressorMixin, OneProblem):
         Ctrl-C ends a fit whose data are checked: the best model that is proven so far is kept, and a
         warning says so.
         """
-        with self._showing() if self.verbose else nullcontext(), telling_of_room():
+        with self._showing() if self.verbose else nullcontext(), TellingOfRoom():
             interrupts = self._fit_once(*in_numpy(X, y, sample_weight))
         if self.status_.certified:
             interrupts.pass_on()

@@ -52,7 +52,7 @@ from maxmargin.estimators.reading import (
     read_training_data,
 )
 from maxmargin.estimators.tried_values import tried_values
-from maxmargin.problem.rows import in_numpy, lies_on_card, telling_of_room
+from maxmargin.problem.rows import TellingOfRoom, in_numpy, lies_on_card
 from maxmargin.proof.model import each_of
 from maxmargin.solving.loop import Callback, Progress, Watch
 from maxmargin.tools.one_blas_thread import one_blas_thread
@@ -164,13 +164,13 @@ class LinearSVCCV(ClassifiesByBest, LinearParameters):
         if are_chunks(X):
             from maxmargin.estimators.chosen_in_passes import choose_in_chunks
 
-            with telling_of_room():
+            with TellingOfRoom():
                 choose_in_chunks(self, X, y, sample_weight)
             return self
         shown: list[Shown] = []
         ended = ""
         try:
-            with telling_of_room():
+            with TellingOfRoom():
                 X, y, sample_weight = in_numpy(X, y, sample_weight)
                 self._choose(X, y, sample_weight, shown)
             ended = f"C = {self.C_:g} has the best mean score, {self.best_score_:.6g}."

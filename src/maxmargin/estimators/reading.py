@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
-from maxmargin.problem.rows import Matrix, Rows, RowSpace, in_numpy, lies_on_card, telling_of_room
+from maxmargin.problem.rows import Matrix, Rows, RowSpace, TellingOfRoom, in_numpy, lies_on_card
 from maxmargin.solvers import sizes
 from maxmargin.types import Vector
 
@@ -122,7 +122,7 @@ def here(estimator: Any, X: Any) -> Any:
     if lies_on_card(X):
         raise ValueError(
             f"{type(estimator).__name__} works on the CPU, and X lies on a GPU. Copy it first: X.get() of "
-            "CuPy, X.cpu().numpy() of PyTorch. SVC, NuSVC, LinearSVC, LinearSVCCV, LogisticRegression and "
+            "CuPy, X.cpu().numpy() of PyTorch. SVC, LinearSVC, LinearSVCCV, LogisticRegression and "
             "LinearSVR take rows there."
         )
     return in_numpy(X)
@@ -245,7 +245,7 @@ def scores_on(card: Card, estimator: Any, X: Any, weights: Matrix) -> NDArray[np
     from maxmargin.gpu.cards import refuse_other_columns
 
     refuse_other_columns(estimator, X)
-    with telling_of_room():
+    with TellingOfRoom():
         scores = rows_on(card, X).scores_at(weights)
     if not np.isfinite(scores).all():
         raise ValueError("Input X contains NaN or infinity, or values beyond float64 times the weights.")

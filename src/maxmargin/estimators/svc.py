@@ -33,13 +33,14 @@ from maxmargin.estimators.reading import (
     card_for,
     check_on_card,
     from_card,
+    here,
     in_the_kind_of,
     labels_and_codes,
     weights_or_zero,
 )
 from maxmargin.gpu.kernel_rows import RowsOnCard
 from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.problem.rows import in_numpy, lies_on_card, telling_of_room
+from maxmargin.problem.rows import TellingOfRoom, in_numpy, lies_on_card
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems, all_values
@@ -191,6 +192,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
+        X = X if self._nu is None else here(self, X)  # the solver of a card knows no nu
         card = card_for(self.device, X)
         # Kernels that the card does not know are refused there, with values that lie in memory.
         known = not (is_function(self.kernel) or is_precomputed(self.kernel))
@@ -434,7 +436,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
             X = validate_data(self, in_numpy(X), order="C", reset=False, **MATRIX)
         else:
             refuse_other_columns(self, X)
-        with telling_of_room():
+        with TellingOfRoom():
             return scores_on_card(card, self._problem_scores, X, self.intercept_)
 
     def decision_function(self, X: Any) -> Any:

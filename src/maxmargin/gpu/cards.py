@@ -54,7 +54,7 @@ def refuse_without_room(card: Any, needed: int, what: str) -> None:
         )
 
 
-def no_room(error: Exception) -> str | None:
+def no_room(error: BaseException | None) -> str | None:
     """What to do where an error of CuPy says that memory is spent; None where it says something else."""
     if not any(words in f"{type(error).__name__}: {error}" for words in _SPENT):
         return None

@@ -19,7 +19,7 @@ from maxmargin.gpu.cards import (
 )
 from maxmargin.gpu.scores import support_of, values_on_card
 from maxmargin.kernels.base import Kernel
-from maxmargin.problem.rows import Matrix, telling_of_room
+from maxmargin.problem.rows import Matrix, TellingOfRoom
 
 if TYPE_CHECKING:
     from maxmargin.features.base import FeatureMap
@@ -33,7 +33,7 @@ def mapped(feature_map: FeatureMap, X: Any) -> Any:
     """phi(x) of all rows of X, which lies on a card: there, and in its kind."""
     card = the_card()
     refuse_other_columns(feature_map, X)
-    with telling_of_room():
+    with TellingOfRoom():
         there = card.put(X)
         if there.dtype != np.float32:
             there = card.put(there, np.float64)
@@ -44,7 +44,7 @@ def mapped(feature_map: FeatureMap, X: Any) -> Any:
 
 def mapped_and_back(feature_map: FeatureMap, card: Card, X: Any) -> Matrix:
     """The same of rows that lie in memory, and back there; whoever reads them looks for NaN."""
-    with telling_of_room():
+    with TellingOfRoom():
         refuse_without_room(card, X.dtype.itemsize * X.shape[0] * X.shape[1], "The rows of a chunk take")
         made = feature_map._map_on_card(card, card.contiguous(card.matrix(X), X.dtype))
         back: Matrix = card.receive(made.reshape(-1)).reshape(made.shape)

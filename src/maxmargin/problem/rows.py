@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +50,8 @@ def in_numpy(*values: Any) -> Any:
     Without dispatch, its checks make arrays of NumPy of those of other libraries. With it they leave them
     in their library, which the core cannot read. What lies on a GPU has ways of its own.
     """
+    if all(each is None or type(each) is np.ndarray for each in values):  # the usual case, told in no time
+        return values if len(values) > 1 else values[0]
     from sklearn import get_config
 
     if get_config()["array_api_dispatch"]:
@@ -61,20 +62,17 @@ def in_numpy(*values: Any) -> Any:
     return values if len(values) > 1 else values[0]
 
 
-@contextmanager
-def telling_of_room() -> Iterator[None]:
-    """Say what to do where the memory of a GPU runs out on the way."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not type(error).__module__.startswith("cupy"):
-            raise
+class TellingOfRoom(AbstractContextManager[None]):
+    """Says what to do where the memory of a GPU runs out on the way."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        """Put a sentence in the place of CuPy's error."""
+        if kind is None or not kind.__module__.startswith("cupy"):
+            return
         from maxmargin.gpu.cards import NoRoomError, no_room
 
-        words = no_room(error)
-        if words is None:
-            raise
-        raise NoRoomError(words) from error
+        if (words := no_room(error)) is not None:
+            raise NoRoomError(words) from error
 
 
 class RowSpace(ABC):

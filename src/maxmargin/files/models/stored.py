@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from maxmargin.files.data.reading import printable
 from maxmargin.files.models.preparation import Preparation, UnsoundStep
 from maxmargin.files.models.soundness import kernel_contradictions, linear_contradictions
 from maxmargin.kernels.base import Kernel, Precomputed
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, TellingOfRoom
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Status, Trace
 from maxmargin.proof.sure import Neighbourhood
@@ -30,6 +30,9 @@ from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.probabilities import Calibration
 from maxmargin.tables.encoding import Encoding
 from maxmargin.types import Vector
+
+if TYPE_CHECKING:
+    from maxmargin.gpu.cards import Card
 
 Decision = Literal["one_vs_rest", "one_vs_one", "regression", "ranking", "one_class"]
 Format = Literal["maxmargin", "liblinear", "libsvm"]
@@ -231,12 +234,17 @@ class StoredModel(ABC):
     def _scores(self, X: Any) -> Vector:
         """The scores of the rows, one column per problem; X is a matrix of at most ``width`` columns."""
 
-    def decision_function(self, X: Any) -> Vector:
+    def _scores_on(self, card: Card, X: Any) -> Vector:
+        """The same, made on a GPU."""
+        raise ValueError("Models without a kernel predict on the CPU. Use device='cpu'.")
+
+    def decision_function(self, X: Any, *, card: Card | None = None) -> Vector:
         """``<w, x> + b`` of each row, one column per problem, flat for a single problem.
 
         Columns that X lacks at its end count as zeros, as in LIBSVM text whose last features do not occur.
         Where the model has an ``encoding``, X may be a table: a pandas or polars frame, or pyarrow's own.
-        Columns of another frame are taken by their names, where the model has names.
+        Columns of another frame are taken by their names, where the model has names. ``card``: the GPU that
+        sums up a kernel model's scores, if one is to do so.
         """
         if self.encoding is not None and hasattr(X, "columns"):
             from maxmargin.tables.transformer import arrow_table
@@ -255,7 +263,8 @@ class StoredModel(ABC):
                 f"X must have at most the {self.width} features of the model. Got {matrix.shape[1]} "
                 "instead. Leave out the columns that the model was not trained on."
             )
-        scores = self._scores(self.prepared(matrix))
+        rows = self.prepared(matrix)
+        scores = self._scores(rows) if card is None else self._scores_on(card, rows)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def prepared(self, X: Any) -> Any:
@@ -409,11 +418,23 @@ class SavedKernelModel(StoredModel):
     def _scores(self, X: Any) -> Vector:
         if self.coefficients.shape[1] == 0:
             return np.tile(self.intercept, (X.shape[0], 1))
+        X, scores = self._ready(X)
+        return scores(X, self.intercept)
+
+    def _scores_on(self, card: Card, X: Any) -> Vector:
+        from maxmargin.gpu.scores import scores_on_card
+
+        if self.coefficients.shape[1] == 0:
+            return self._scores(X)
+        X, scores = self._ready(X)
+        with TellingOfRoom():
+            return np.asarray(card.get(scores_on_card(card, scores, X, self.intercept)))
+
+    def _ready(self, X: Any) -> tuple[Any, KernelScores]:
+        """X, and what scores it, with equally many columns."""
         X, vectors = self._side_by_side(X)
         scores = self._problem_scores
-        if vectors is not scores.support:
-            scores = replace(scores, support=vectors)
-        return scores(X, self.intercept)
+        return X, scores if vectors is scores.support else replace(scores, support=vectors)
 
     @cached_property
     def _problem_scores(self) -> KernelScores:

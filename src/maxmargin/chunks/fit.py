@@ -196,8 +196,8 @@ class _Run:
                 self._end([k for k, status in enumerate(self.statuses) if status is None])
                 return
             self.passes_made += 1
-            for k, total in zip(going, totals, strict=True):
-                self.passing[k].tell(total)
+            for k in going:
+                self.passing[k].tell(totals.pop(0))  # which nobody else holds: the method gives it up
                 self._record(k)
             self._keep()
             if self._told(going):

@@ -122,7 +122,7 @@ def _on_dask(X: Any, y: Any, best: float, workers: int, repeat: int) -> Fit:
 
 def _sent(client: Any, dX: Any, dy: Any) -> Iterator[int]:
     """Bytes of each pass: what all tasks share, once for each worker, and all answers."""
-    from maxmargin.dask.parts import delayed_parts
+    from maxmargin.dask.parts import delayed_pieces
     from maxmargin.dask.passes import DaskPasses
     from maxmargin.estimators.in_chunks import fit_passes
     from maxmargin.estimators.linear_svc import LinearSVC
@@ -137,8 +137,8 @@ def _sent(client: Any, dX: Any, dy: Any) -> Iterator[int]:
                 sums[-1] += len(pickle.dumps(answer))
                 yield answer
 
-    parts, _ = delayed_parts(dX, dy, None)
-    fit_passes(LinearSVC(loss=LOSS, C=_COST, tol=QUALITY), Counted(client, parts))
+    pieces, _ = delayed_pieces(dX, dy, None)
+    fit_passes(LinearSVC(loss=LOSS, C=_COST, tol=QUALITY), Counted(client, pieces))
     yield from sums
 
 

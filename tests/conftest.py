@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
@@ -102,3 +103,12 @@ def ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def in_passes(monkeypatch):
+    """Fits of chunks are made in passes, though all rows would have room in memory."""
+    from maxmargin.chunks.memory import Memory
+
+    room = Memory.room.fget
+    monkeypatch.setattr(Memory, "room", property(lambda self: replace(room(self), whole=0)))

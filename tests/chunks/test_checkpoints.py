@@ -19,6 +19,8 @@ from maxmargin import Chunks, LinearSVC
 from maxmargin.chunks.checkpoint import _HEADER, _MAGIC, Checkpoint
 from maxmargin.files import DataError, pack
 
+pytestmark = pytest.mark.usefixtures("in_passes")
+
 
 def drawn(rows=6000, classes=2):
     generator = np.random.default_rng(0)

@@ -14,8 +14,11 @@ from maxmargin.chunks.fit import Wanted
 from maxmargin.chunks.held_out import Folding
 from maxmargin.chunks.memory import Memory
 from maxmargin.chunks.passes import LocalPasses
+from maxmargin.chunks.survey import Room
 from maxmargin.estimators.chosen_in_passes import choose_in_passes
 from maxmargin.proof.model import each_of
+
+pytestmark = pytest.mark.usefixtures("in_passes")
 
 ROWS, COLUMNS, FOLDS = 2400, 6, 3
 CS = [1.0, 0.001, 0.1]
@@ -125,7 +128,7 @@ def test_little_memory_fits_in_groups():
     roomy = LinearSVCCV(Cs=CS, cv=FOLDS, tol=1e-3).fit(Chunks((X, y), rows=300, memory=1 << 26))
     assert model.n_passes_ > roomy.n_passes_
     assert results(model)[1].max() <= 1e-3
-    facts, sample = cross_validation.survey_of(LocalPasses(chunks), 4000, 0)
+    facts, sample = cross_validation.survey_of(LocalPasses(chunks), Room(4000), 0)
     few, more = (
         Memory(limit).together(facts, sample.count, "squared_hinge", 12) for limit in (60_000, 600_000)
     )

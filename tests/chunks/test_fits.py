@@ -21,6 +21,8 @@ from maxmargin.files import load_model
 from maxmargin.proof.model import each_of
 from maxmargin.solvers.sizes import CHUNK_COLUMNS
 
+pytestmark = pytest.mark.usefixtures("in_passes")
+
 ROWS, COLUMNS = 3000, 8
 
 

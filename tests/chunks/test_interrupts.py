@@ -14,7 +14,7 @@ from maxmargin import Chunks, LinearSVC, Status
 from maxmargin.tools import interrupts
 
 pytestmark = [
-    pytest.mark.usefixtures("ctrl_c"),
+    pytest.mark.usefixtures("ctrl_c", "in_passes"),
     pytest.mark.skipif(
         threading.current_thread() is not threading.main_thread(), reason="only the main thread has signals"
     ),

@@ -62,16 +62,18 @@ def _bits(model: Any) -> bytes:
     return model.coef_.tobytes() + model.intercept_.tobytes() + np.array(values).tobytes()
 
 
+@pytest.mark.parametrize("memory", [800_000, 1 << 28], ids=["in passes", "in memory"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-def test_bits_do_not_depend_on_the_workers(client: Client, loss: str) -> None:
+def test_bits_do_not_depend_on_the_workers(client: Client, loss: str, memory: int) -> None:
     X, y, weight = _data(3)
-    local = maxmargin.LinearSVC(loss=loss).fit(Chunks((X, y, weight), rows=500, memory=1 << 28))
+    local = maxmargin.LinearSVC(loss=loss).fit(Chunks((X, y, weight), rows=500, memory=memory))
+    assert (local.n_iter_ == 1) == (memory == 1 << 28)
     collections = _in_parts(500, X, y, weight)
-    model = LinearSVC(loss=loss, client=client, memory=1 << 28).fit(*collections)
+    model = LinearSVC(loss=loss, client=client, memory=memory).fit(*collections)
     assert model.status_.certified
     assert model.certificate_.relative_gap <= 1e-4
     assert _bits(model) == _bits(local)
-    assert _bits(LinearSVC(loss=loss, memory=1 << 28, persist=False).fit(*collections)) == _bits(local)
+    assert _bits(LinearSVC(loss=loss, memory=memory, persist=False).fit(*collections)) == _bits(local)
 
 
 def test_four_workers_and_a_lost_one(cluster_of: Callable[[int], Any]) -> None:

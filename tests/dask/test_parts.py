@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,8 +23,8 @@ import maxmargin
 from dask import delayed
 from maxmargin.dask import LinearSVC
 from maxmargin.dask.linear_svc import _of_rows, _right
-from maxmargin.dask.parts import delayed_parts, known_rows, plain_part, row_count
-from maxmargin.dask.passes import DaskPasses, _answer, _held
+from maxmargin.dask.parts import delayed_parts, known_rows, plain_part, plain_parts, row_counts
+from maxmargin.dask.passes import DaskPasses, _answers, _grouped, _held
 
 _X = np.arange(12.0).reshape(6, 2)
 _Y = np.array([0, 1, 0, 1, 1, 0])
@@ -42,7 +43,7 @@ def test_partitions_become_arrays() -> None:
     )
     assert names == ["a", "b"]
     found = _computed(parts)
-    assert [row_count(part) for part in found] == [3, 3]
+    assert row_counts(found) == [3, 3]
     for values, expected in zip(
         zip(*found, strict=True), (_X, _X[:, 0] > 5, frame["b"].to_numpy()), strict=True
     ):
@@ -95,8 +96,10 @@ def test_what_a_worker_answers() -> None:
     def told(chunk: Any, factor: float, own: float) -> tuple[int, float]:
         return chunk.first, factor * own * float(chunk.X.sum())
 
-    part = plain_part((_X, _Y), 0)
-    assert _answer(part, 30, len(_Y), _held(told, (2.0,)), (0.5,)) == (30, _X.sum())
+    parts = plain_parts([(_X, _Y), (_X[:0], _Y[:0]), (_X, _Y)], [0, 1, 2])
+    about = [(30, 6, (0.5,)), (36, 0, ()), (36, 6, (1.5,))]
+    said = _answers(parts, about, _held(told, (2.0,)))
+    assert said == [(30, _X.sum()), None, (36, 3.0 * _X.sum())]
     model = maxmargin.LinearSVC().fit(_X, _Y)
     right = model.predict(_X) == _Y
     assert _right(model, (_X, _Y, None)) == (right.sum(), 6.0)
@@ -144,10 +147,28 @@ def test_an_array_with_other_chunks_than_it_tells_of_is_refused() -> None:
     def count(chunk: Any) -> int:
         return int(chunk.count)
 
-    part = (_X, _Y, None)
-    assert _answer(part, 10, 6, (count, ()), ()) == 6
-    with pytest.raises(ValueError, match=r"from row 10 on has 6 rows in place of 7: give from_delayed"):
-        _answer(part, 10, 7, (count, ()), ())
+    parts = [(_X, _Y, None)] * 3
+    said = _answers(parts, [(10, 6, ()), (16, 7, ()), (23, 6, ())], (count, ()))
+    assert said[0] == 6
+    for error in said[1:]:
+        assert isinstance(error, ValueError)
+        assert "from row 16 on has 6 rows in place of 7: give from_delayed" in str(error)
+
+
+def test_partitions_that_a_worker_holds_are_answered_for_together_and_in_their_order() -> None:
+    places = ["a", "b"] * 20 + [None, "a", None]
+    batches = _grouped(places, {"a": 1, "b": 1})
+    assert sorted(k for batch in batches for group in batch for k in group) == list(range(43))
+    # Batches follow each other, so that few answers wait; in each, the tasks are few.
+    assert all(max(map(max, one)) < min(map(min, other)) for one, other in pairwise(batches))
+    assert [len(batch) for batch in batches] == [4, 6]
+    for batch in batches:
+        for group in batch:
+            assert group == sorted(group)
+            assert len({places[k] for k in group}) == 1
+            assert len(group) == 1 or places[group[0]] is not None
+    # A thread is never without work for few tasks' sake.
+    assert _grouped(["a"] * 4, {"a": 4}) == [[[0], [1], [2], [3]]]
 
 
 def test_a_label_column_of_parquet_has_the_partitions_of_the_others(tmp_path: Any) -> None:

@@ -461,12 +461,13 @@ class BandMethod(Method):
             slope[-1] += b / self.stated.intercept_scaling**2
         assert band.spreads is not None
         at, with_intercept = np.append(w, b), self.stated.intercept is not Intercept.NONE
-        points = []
+        points: list[Point] = []
+        found = None
         self.widths = tuple(self.rounded * factor for factor in _WIDTHS)
         for width in self.widths:
             hessian = self._regularised(zones.hessian(width))
             around = Around(at, slope, hessian, with_intercept)
-            found = around.lowest(rows, y, costs, 0.5 * math.sqrt(self.setting.tol))
+            found = around.lowest(rows, y, costs, 0.5 * math.sqrt(self.setting.tol), found)
             points.append((found[:-1], float(found[-1])))
         distances = band.spreads * np.abs(band.margins - 1.0)
         hessian = zones.hessian(self.rounded) + moments(rows, costs * curvatures(distances, self.rounded))

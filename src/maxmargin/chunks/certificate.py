@@ -68,4 +68,4 @@ class ChunkCertificate(Certificate):
     @property
     def rows_in_words(self) -> str:
         """What the sums are of."""
-        return f"Proven by sums over {self.rows_read} rows, chunk by chunk."
+        return f"Proven by sums over {self.rows_read} rows."

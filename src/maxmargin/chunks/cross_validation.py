@@ -58,7 +58,7 @@ def fit_folds(passes: Passes, wanted: Wanted, Cs: Sequence[float], folding: Fold
     budget = Budget(wanted.max_time, wanted.threads)
     memory = Memory.of(wanted.memory)
     wanted = replace(wanted, memory=memory.limit)  # what is free now, for all groups
-    known = facts, sample = survey_of(passes, memory.sample_bytes, wanted.seed, folding)
+    known = facts, sample = survey_of(passes, memory.room, wanted.seed, folding)
     _refuse(facts, folding)
     problems = [
         replace(stated, folding=folding, held_out=fold)

@@ -150,15 +150,19 @@ class Around:
     hessian: Hessian
     with_intercept: bool
 
-    def lowest(self, rows: RowSpace, y: Vector, costs: Vector, least: float) -> Vector:
+    def lowest(
+        self, rows: RowSpace, y: Vector, costs: Vector, least: float, near: Vector | None = None
+    ) -> Vector:
         """The best (w, b), nearly, where some rows have their hinges.
 
         By Newton's method on hinges that are rounded off within a width, about that of the band at first
-        and then less and less.
+        and then less and less; where a point ``near`` the best one is known, the last ones will do.
         """
         margins = y * (rows.scores(self.at[:-1], ONE_THREAD) + self.at[-1])
         width = max(least, _FIRST_WIDTH * float(np.abs(margins - 1.0).max(initial=0.0)))
         point, sought = self.at.copy(), len(self.at) - (0 if self.with_intercept else 1)
+        if near is not None:
+            point, width = near, min(width, _NARROWER * least)
         while True:
             for _ in range(_STEPS):
                 margins = y * (rows.scores(point[:-1], ONE_THREAD) + point[-1])

@@ -15,20 +15,22 @@ from maxmargin.chunks.added_ascent import AddedAscent
 from maxmargin.chunks.band import BandMethod
 from maxmargin.chunks.certificate import ChunkCertificate
 from maxmargin.chunks.checkpoint import Checkpoint
+from maxmargin.chunks.in_memory import InMemory
 from maxmargin.chunks.memory import Memory, unsure_rows
-from maxmargin.chunks.method import Method, Point, Setting
+from maxmargin.chunks.method import Method, Point, Proven, Setting
 from maxmargin.chunks.newton import Newton
 from maxmargin.chunks.passes import Passes
 from maxmargin.chunks.statement import Stated, answers
 from maxmargin.chunks.survey import Facts, Sample, survey_of
 from maxmargin.core import Budget, default_threads
 from maxmargin.problem import Intercept
-from maxmargin.problem.rows import refuse_extremes
+from maxmargin.problem.rows import Rows, refuse_extremes
 from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.reductions.decompositions import class_factors
 from maxmargin.solvers.sizes import CHUNK_COLUMNS
 from maxmargin.solving.loop import NO_LIMIT
 from maxmargin.tools.interrupts import held_back
+from maxmargin.tools.words import amount
 
 Told = Callable[[int, float, Any, Any], bool | None]
 """Called after every pass with its number, the seconds, the worst certificate and its label."""
@@ -105,9 +107,11 @@ class _Run:
         self.passes, self.wanted, self.budget = passes, wanted, budget
         self.started = time.perf_counter()
         memory = Memory.of(wanted.memory)
+        # In memory there would be no state to keep before the end.
+        room = memory.room if wanted.checkpoint is None else replace(memory.room, whole=0)
         kept = None if wanted.checkpoint is None else wanted.checkpoint.load(wanted.problem)
         if kept is None:
-            self.facts, sample = known or survey_of(passes, memory.sample_bytes, wanted.seed)
+            self.facts, sample = known or survey_of(passes, room, wanted.seed)
         else:
             self.facts, sample = Facts(**kept["facts"]), Sample(**kept["sample"])
         self.passes_made = 1
@@ -122,10 +126,14 @@ class _Run:
             facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows, first, zoned
         )
         settings = {one.held_out: _without(setting, one) for one in stated}
-        method: type[Method] = BandMethod if wanted.loss == "hinge" else Newton
+        method: type[Proven] = BandMethod if wanted.loss == "hinge" else Newton
         if facts.columns > CHUNK_COLUMNS:
             method = AddedAscent
+        if room.whole and sample.is_all_of(facts):
+            method = InMemory
         self.methods = [method(one, settings[one.held_out]) for one in stated]
+        self.passing = [one for one in self.methods if isinstance(one, Method)]
+        """The same, or none: where all rows are in memory, no passes are made."""
         self.traces = [Trace() for _ in self.methods]
         self.statuses: list[Status | None] = [None] * len(self.methods)
         for one in self.methods:
@@ -149,7 +157,7 @@ class _Run:
             "sample": self.sample,
             "passes": self.passes_made,
             "seconds": time.perf_counter() - self.started,
-            "methods": {k: self.methods[k].state() for k in sorted(self.begun)},
+            "methods": {k: self.passing[k].state() for k in sorted(self.begun)},
             "traces": [[tuple(record) for record in trace.records] for trace in self.traces],
             "ended": {
                 k: status.name
@@ -164,7 +172,7 @@ class _Run:
         self.passes_made = kept["passes"]
         self.started -= kept["seconds"]
         for k, state in kept["methods"].items():
-            self.methods[k].restore(state)
+            self.passing[k].restore(state)
             self.begun.add(k)
             if self.methods[k].relative_gap <= self.wanted.tol:
                 self.statuses[k] = Status.CERTIFIED
@@ -176,22 +184,40 @@ class _Run:
 
     def go(self) -> None:
         """Pass after pass, until every problem has ended."""
+        if not self.passing:
+            self._solve_all()
         while going := self._going():
             for k in going:
                 if k not in self.begun:
-                    self.methods[k].begin()
+                    self.passing[k].begin()
                     self.begun.add(k)
             totals = self._pass(going)
             if totals is None:
                 self._end([k for k, status in enumerate(self.statuses) if status is None])
                 return
             self.passes_made += 1
-            for k, total in zip(going, totals, strict=True):
-                self.methods[k].tell(total)
+            for k in going:
+                self.passing[k].tell(totals.pop(0))  # which nobody else holds: the method gives it up
                 self._record(k)
             self._keep()
             if self._told(going):
                 self.statuses = [status or Status.STOPPED for status in self.statuses]
+
+    def _solve_all(self) -> None:
+        """Solve one problem after the other where all rows are in memory, and no pass is left to make."""
+        rows = Rows(self.sample.X, check_finite=False)
+        for k, method in enumerate(self.methods):
+            assert isinstance(method, InMemory)
+            if self.budget.spent:
+                return
+            if method.start is not None:
+                method.look(rows)
+                self._record(k)
+            self.statuses[k] = method.solve(rows, self.budget)
+            self._record(k)
+            if self._told([k]):
+                self.statuses = [status or Status.STOPPED for status in self.statuses]
+                return
 
     def _going(self) -> list[int]:
         """The first problems that have not ended, as many as memory has room for, or none for another pass.
@@ -216,9 +242,9 @@ class _Run:
 
     def _pass(self, which: list[int]) -> list[Any] | None:
         """The sums of one pass, for each of some problems; None where it was given up on the way."""
-        asked = [(self.methods[k].stated, self.methods[k].ask()) for k in which]
+        asked = [(self.methods[k].stated, self.passing[k].ask()) for k in which]
         totals: list[Any] | None = None
-        kept = [own for k in which if (own := self.methods[k].kept()) is not None]
+        kept = [own for k in which if (own := self.passing[k].kept()) is not None]
         each = {"each": list(zip(*kept, strict=True))} if kept else {}
         for shares in self.passes.over(answers, self.facts.labels, asked, **each):
             if totals is None:
@@ -237,14 +263,17 @@ class _Run:
         records.append(Record(self.passes_made, seconds, method.primal, method.dual, gap))
         if gap <= self.wanted.tol:
             self.statuses[k] = Status.CERTIFIED
-        elif method.stuck or (
-            len(records) > method.patience and gap > 0.9 * records[-1 - method.patience].relative_gap
-        ):
+        elif self.passing and self._gains_nothing(self.passing[k], records):
             self.statuses[k] = Status.NO_GAIN
         if self.statuses[k] is Status.CERTIFIED or (
             self.statuses[k] is not None and len(self.methods) > self.together
         ):
             self._release(k)
+
+    def _gains_nothing(self, method: Method, records: list[Record]) -> bool:
+        """Whether the last passes have hardly lowered the gap, or there is nothing left to try."""
+        before = records[-1 - method.patience :][0].relative_gap
+        return method.stuck or (len(records) > method.patience and method.relative_gap > 0.9 * before)
 
     def _release(self, k: int) -> None:
         """Give up what a problem that has ended needs no more: others may need the memory."""
@@ -278,8 +307,8 @@ class _Run:
             status, certificate = self.statuses[k], self._certificate(k)
             assert status is not None
             solver = (
-                f"{method.name}: {method.reason}; {self.passes_made} passes over {self.facts.rows} rows in "
-                f"{self.facts.chunks} chunks"
+                f"{method.name}: {method.reason}; {amount(self.passes_made, 'pass', 'passes')} over "
+                f"{self.facts.rows} rows in {self.facts.chunks} chunks"
             )
             interrupted = status is Status.INTERRUPTED
             model = Model(

@@ -22,7 +22,7 @@ from scipy import sparse
 from maxmargin.chunks.memory import Memory
 from maxmargin.chunks.passes import LocalPasses
 from maxmargin.chunks.source import Chunks, mapped_rows, rows_for
-from maxmargin.chunks.survey import Sample, survey_of
+from maxmargin.chunks.survey import Room, Sample, survey_of
 from maxmargin.features.dense_maps import in_double
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def learned(chunks: Chunks, seed: int, learn: Callable[[Any], Map]) -> tuple[Map
     Raises ValueError where memory has no room for as many rows as the map wants to keep.
     """
     memory = Memory.of(chunks.memory)
-    facts, sample = survey_of(LocalPasses(chunks), memory.sample_bytes, seed)
+    facts, sample = survey_of(LocalPasses(chunks), Room(memory.sample_bytes), seed)
     rows = _equally_likely(sample, seed)
     features = learn(in_double(rows))
     kept = getattr(features, "sample_", rows).shape[0]

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from maxmargin.chunks.chunk import BYTES_BESIDE, ROWS_PER_COLUMN
-from maxmargin.chunks.survey import Facts
+from maxmargin.chunks.survey import Facts, Room, unsure_share
 from maxmargin.solvers.sizes import CHUNK_COLUMNS
 from maxmargin.tools.words import amount
 
+TIMES_IN_MEMORY = 3
+"""How many times a fit in memory holds the rows: as read, as a problem, and what a solver makes."""
 _OF_SAMPLE, _OF_BAND = 1 / 5, 1 / 5
 """The shares of the memory that the sampled rows, and those of the band, may take. Both are
 copied into one problem, twice, while the next pass has not begun."""
@@ -38,10 +39,6 @@ one that waits to be added, and for their sum. And the share of the memory that 
 _BYTES_OF_MULTIPLIERS, _VECTORS = 32, 16
 """What wide data take: the multipliers of each row, now, before and on their way, and so many vectors of a
 number for each column."""
-_SPREADS = 4.0
-"""The half width of the first band, in standard deviations of a score at the sample's best point."""
-
-
 _TRIFLE = 1 << 24
 """Bytes that are nothing beside those of a program, where somebody sets a limit that no fit can keep."""
 
@@ -73,6 +70,11 @@ class Memory:
     def sample_bytes(self) -> int:
         """Bytes of the sample."""
         return min(_LARGEST_SAMPLE, int(_OF_SAMPLE * self.limit))
+
+    @property
+    def room(self) -> Room:
+        """What the first pass may take along: a sample, or all rows where a fit of them has room."""
+        return Room(self.sample_bytes, self.limit // TIMES_IN_MEMORY)
 
     def together(self, facts: Facts, sampled: int, loss: str, problems: int) -> int:
         """How many of so many problems, each with its share of the memory, are fitted in the same passes.
@@ -112,12 +114,9 @@ class Memory:
 def unsure_rows(facts: Facts, sampled: int) -> int:
     """Rows that may be on the other side of the margin at the best point of all rows.
 
-    The best point of m sampled rows is off as regressions are: scores of d columns by about sqrt(d / m), in
-    units of their own spread. The margin is in the middle of about as many rows as that, so the same number
-    is a share of all rows. More of them would have to be solved for, and on a cluster to travel, for
-    nothing.
+    More of them would have to be solved for, and on a cluster to travel, for nothing.
     """
-    return max(64, int(_SPREADS * math.sqrt(facts.columns / max(1, sampled)) * facts.rows))
+    return max(64, int(unsure_share(facts.columns, sampled) * facts.rows))
 
 
 def free_memory() -> int:

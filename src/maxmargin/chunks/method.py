@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the methods share: a problem, its sample, the best bounds so far, and why the run ends."""
+"""What the methods share: a problem, its rows in memory, the best bounds so far, and why the run ends."""
 
 from __future__ import annotations
 
@@ -55,17 +55,13 @@ _TO_THE_END = {
 """What a method has when it has ended."""
 
 
-class Method(ABC):
-    """One problem on its way: asks, is told, and knows what is proven so far."""
+class Proven:
+    """One problem, and what is proven of it so far."""
 
     name: ClassVar[str]
     reason: ClassVar[str]
     alpha_from: ClassVar[str]
     """The origin of the dual point, in words."""
-    patience: ClassVar[int] = 12
-    """Passes after which a gap that has not fallen by a tenth is all that the method can do."""
-    derived: ClassVar[tuple[str, ...]] = ()
-    """Attributes that ``restored`` makes from the others."""
 
     def __init__(self, stated: Stated, setting: Setting) -> None:
         self.stated, self.setting = stated, setting
@@ -80,47 +76,13 @@ class Method(ABC):
         rest = float(weights.sum()) - ours
         self.class_costs = stated.C * stated.factors[0] * ours, stated.C * stated.factors[1] * rest
         """The sum of the costs of rows with label 1, and with label -1."""
-        self.stuck = False
-        """Whether the method has nothing left to try."""
         self.start: Point | None = None
         """Where to begin; None: at the best point of the sample."""
-
-    def state(self) -> dict[str, Any]:
-        """What a run that goes on from here has to know: numbers, tuples and arrays."""
-        others = ("stated", "setting", *self.derived)
-        return {name: value for name, value in vars(self).items() if name not in others}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from such a state."""
-        vars(self).update(state)
-        columns = self.setting.facts.columns
-        if np.shape(self.point[0]) != (columns,) or np.shape(self.w_of_alpha) != (columns,):
-            raise ValueError("This state is that of other columns. Delete it to begin anew.")
-        self.restored()
 
     def release(self) -> None:
         """Give back the memory of what no model needs, since this is the end."""
         for name in set(vars(self)) - _TO_THE_END:
             delattr(self, name)
-
-    def restored(self) -> None:  # noqa: B027 (nothing to do for most)
-        """Make what is ``derived``."""
-
-    @abstractmethod
-    def begin(self) -> None:
-        """Prepare the first pass, from the sample."""
-
-    @abstractmethod
-    def ask(self) -> Any:
-        """What the next pass has to find out."""
-
-    @abstractmethod
-    def tell(self, total: Any) -> None:
-        """Take the sums of the pass."""
-
-    def kept(self) -> list[Any] | None:
-        """What each chunk is given of its own besides what is asked of all; None: nothing."""
-        return None
 
     @property
     def relative_gap(self) -> float:
@@ -152,6 +114,61 @@ class Method(ABC):
             self.w_of_alpha = factors[0] * sums.vectors[0] - factors[1] * sums.vectors[1]
         return value
 
+    def labels_and_costs(self) -> tuple[Vector, Vector]:
+        """The labels of the sample's rows in this problem, and their costs."""
+        sample, ours = self.setting.sample, self.setting.codes == self.stated.positive
+        costs = np.where(
+            ours, self.stated.C * self.stated.factors[0], self.stated.C * self.stated.factors[1]
+        )
+        costs *= sample.weight * sample.stands_for
+        return np.where(ours, 1.0, -1.0), costs
+
+
+class Method(Proven, ABC):
+    """One problem on its way through the passes: asks, and is told."""
+
+    patience: ClassVar[int] = 12
+    """Passes after which a gap that has not fallen by a tenth is all that the method can do."""
+    derived: ClassVar[tuple[str, ...]] = ()
+    """Attributes that ``restored`` makes from the others."""
+
+    def __init__(self, stated: Stated, setting: Setting) -> None:
+        super().__init__(stated, setting)
+        self.stuck = False
+        """Whether the method has nothing left to try."""
+
+    def state(self) -> dict[str, Any]:
+        """What a run that goes on from here has to know: numbers, tuples and arrays."""
+        others = ("stated", "setting", *self.derived)
+        return {name: value for name, value in vars(self).items() if name not in others}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        vars(self).update(state)
+        columns = self.setting.facts.columns
+        if np.shape(self.point[0]) != (columns,) or np.shape(self.w_of_alpha) != (columns,):
+            raise ValueError("This state is that of other columns. Delete it to begin anew.")
+        self.restored()
+
+    def restored(self) -> None:
+        """Make what is ``derived``."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Prepare the first pass, from the sample."""
+
+    @abstractmethod
+    def ask(self) -> Any:
+        """What the next pass has to find out."""
+
+    @abstractmethod
+    def tell(self, total: Any) -> None:
+        """Take the sums of the pass."""
+
+    def kept(self) -> list[Any] | None:
+        """What each chunk is given of its own besides what is asked of all; None: nothing."""
+        return None
+
     def sample_point(self) -> Point:
         """The best point of the sample's problem, each row of which stands for several; or ``start``."""
         if self.start is not None:
@@ -163,12 +180,7 @@ class Method(ABC):
 
     def sample_rows(self) -> tuple[Rows, Vector, Vector]:
         """The sample's rows, their labels in this problem, and their costs."""
-        sample, ours = self.setting.sample, self.setting.codes == self.stated.positive
-        costs = np.where(
-            ours, self.stated.C * self.stated.factors[0], self.stated.C * self.stated.factors[1]
-        )
-        costs *= sample.weight * sample.stands_for
-        return Rows(sample.X, check_finite=False), np.where(ours, 1.0, -1.0), costs
+        return Rows(self.setting.sample.X, check_finite=False), *self.labels_and_costs()
 
     def solved(
         self, rows: Rows, y: Vector, costs: Vector, tol: float, start: Solution | None = None

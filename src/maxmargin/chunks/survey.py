@@ -34,6 +34,12 @@ _PROJECTIONS = 16
 fill the registers of the core."""
 _SMALL_SAMPLE = 1 << 23
 """Bytes of a sample that costs next to nothing, so that none need be smaller: 8 MB."""
+_SPREADS = 4.0
+"""The half width of the first band, in standard deviations of a score at the sample's best point."""
+_OF_A_BAND, _AS_LONG = 6.0, 0.5
+"""How often each row of the first band is solved for, with what comes after, in units of a row of a problem
+in memory; and the share of all rows from which the small problems take as long as the whole one. By fits
+with the hinge: 10^6 x 20 takes half the time in passes, 10^6 x 100 a quarter more."""
 _RIDGE = 1e-3
 """The share of the mean variance that every direction has at least, also one that is 0 in these rows."""
 
@@ -66,6 +72,10 @@ class Sample:
             self.stands_for[kept] / share,
             self.numbers[kept],
         )
+
+    def is_all_of(self, facts: Facts) -> bool:
+        """Whether every row of the data is here, and stands for itself."""
+        return self.count == facts.rows and bool((self.stands_for == 1.0).all())
 
     def without(self, folding: Folding, fold: int) -> Sample:
         """The same rows, those of a fold without weight."""
@@ -101,11 +111,37 @@ class Facts:
         return replace(self, weights=np.delete(self.fold_weights, fold, axis=1).sum(axis=1))
 
 
+@dataclass(frozen=True)
+class Room:
+    """The bytes that rows may take which a first pass takes along."""
+
+    sample: int
+    """Those of a sample."""
+    whole: int = 0
+    """Those of all rows, where these are to be solved in memory; 0: they never are."""
+
+    def has_all(self, rows: int, columns: int, row_bytes: float, known: bool) -> bool:
+        """Whether so many rows are all taken along, and solved in memory.
+
+        That takes as long as ten passes over rows in memory, or more. So where their number was ``known``
+        before, it is done where the problems of a sample and of a band would be as long.
+        """
+        if rows * (BYTES_BESIDE + row_bytes) > self.whole:
+            return False
+        if not known:
+            return True  # they are parsed, or made anew: the first pass is most of the fit
+        sampled = _enough(_most(self.sample, row_bytes), row_bytes, rows, columns)
+        return sampled + _OF_A_BAND * unsure_share(columns, sampled) * rows >= _AS_LONG * rows
+
+
 def survey(
-    chunk: Chunk, sample_bytes: int, rows: int | None, seed: int, folding: Folding | None = None
-) -> tuple[Facts, Sample]:
-    """The task of the first pass; raises ValueError where a row is unsound, and names it."""
-    seen = Rows(chunk.X, check_finite=False, keep_zeros=True, budget=ONE_THREAD)
+    chunk: Chunk, room: Room, rows: int | None, seed: int, folding: Folding | None = None
+) -> tuple[Facts, Sample | Chunk]:
+    """The task of the first pass: what a chunk is, and a sample of it, or all of it where that has room.
+
+    Raises ValueError where a row is unsound, and names it.
+    """
+    seen = _seen(chunk)
     seen.scores_at(np.empty((0, chunk.columns)))  # for the lengths
     if not np.isfinite(seen.largest_length):
         bad = int(np.flatnonzero(~np.isfinite(seen.squared_norms))[0])
@@ -144,31 +180,57 @@ def survey(
         sums = np.bincount(places, weight, size).astype(np.float64)
         facts.fold_weights = sums.reshape(len(labels), folding.count)
         facts.fold_rows = np.bincount(folds, minlength=folding.count).astype(np.int64)
-    most = _most(sample_bytes, nbytes / chunk.count)
-    share = min(1.0, _enough(most, nbytes / chunk.count, rows, chunk.columns) / rows) if rows else 0.25
+    until_here = chunk.first + chunk.count if rows is None else rows
+    if room.has_all(until_here, chunk.columns, nbytes / chunk.count, rows is not None):
+        return facts, chunk
+    return facts, _sample_of(chunk, seen, room, rows, seed)
+
+
+def _sample_of(chunk: Chunk, seen: Rows, room: Room, rows: int | None, seed: int) -> Sample:
+    """Some rows of a chunk, for a sample of all ``rows``."""
+    row_bytes, share = _nbytes(chunk.X) / chunk.count, 0.25
+    if rows:
+        share = min(1.0, _enough(_most(room.sample, row_bytes), row_bytes, rows, chunk.columns) / rows)
     taken, chance = _drawn(chunk, seen, share, seed)
-    taken_weight = np.ones(len(taken)) if weight is None else weight[taken]
-    return facts, Sample(chunk.X[taken], chunk.y[taken], taken_weight, 1.0 / chance, chunk.first + taken)
+    weight = np.ones(len(taken)) if chunk.weight is None else chunk.weight[taken]
+    return Sample(chunk.X[taken], chunk.y[taken], weight, 1.0 / chance, chunk.first + taken)
+
+
+def _whole(chunk: Chunk) -> Sample:
+    """All rows of a chunk."""
+    ones = np.ones(chunk.count)
+    return Sample(chunk.X, chunk.y, ones if chunk.weight is None else chunk.weight, ones, chunk.numbers)
 
 
 def survey_of(
-    passes: Passes, sample_bytes: int, seed: int, folding: Folding | None = None
+    passes: Passes, room: Room, seed: int, folding: Folding | None = None
 ) -> tuple[Facts, Sample]:
-    """All chunks' facts as one, and a sample of all rows that takes about so many bytes.
+    """All chunks' facts as one, and a sample of all rows; or all of them, where these have room.
 
     Ctrl-C ends it with a KeyboardInterrupt: rows that are not checked yet make no model.
     """
     whole: Facts | None = None
+    chunks: list[Chunk] = []  # while all of them are taken along
     held: list[Sample] = []
     count, share = 0, 1.0  # of the drawn rows that are kept, the same for all chunks
+    rows, number = passes.rows(), 0
     with let_through():
-        shares = passes.over(survey, sample_bytes, passes.rows(), seed, folding)
-        for number, (facts, sample) in enumerate(shares):
+        for facts, found in passes.over(survey, room, rows, seed, folding):
             whole = facts if whole is None else _both(whole, facts)
-            held.append(sample if share == 1.0 else sample.thinned(share, seed + number))
-            count += held[-1].count
             row_bytes = whole.nbytes / whole.rows
-            most = _enough(_most(sample_bytes, row_bytes), row_bytes, whole.rows, whole.columns)
+            if isinstance(found, Chunk):
+                chunks.append(found)
+                total = whole.rows if rows is None else rows
+                if not held and room.has_all(total, whole.columns, row_bytes, rows is not None):
+                    continue
+            drawn = [_sample_of(one, _seen(one), room, rows, seed) for one in chunks]
+            if isinstance(found, Sample):
+                drawn.append(found)
+            chunks = []
+            for sample in drawn:
+                held.append(sample if share == 1.0 else sample.thinned(share, seed + number))
+                count, number = count + held[-1].count, number + 1
+            most = _enough(_most(room.sample, row_bytes), row_bytes, whole.rows, whole.columns)
             while count > 1.2 * most + 64:
                 held, share = [_one(held).thinned(0.5, seed + number)], 0.5 * share
                 count = held[0].count
@@ -179,7 +241,22 @@ def survey_of(
             "Classifier can't train when only one class is present: the number of classes has to be "
             f"greater than one; got {len(whole.labels)} class. Give y at least two different labels."
         )
-    return whole, _one(held)
+    return whole, _one([_whole(chunk) for chunk in chunks] or held)
+
+
+def _seen(chunk: Chunk) -> Rows:
+    """The rows of a chunk, for one thread."""
+    return Rows(chunk.X, check_finite=False, keep_zeros=True, budget=ONE_THREAD)
+
+
+def unsure_share(columns: int, sampled: int) -> float:
+    """The share of all rows that may be on the other side of the margin at the best point of all.
+
+    The best point of m sampled rows is off as regressions are: scores of d columns by about sqrt(d / m), in
+    units of their own spread. The margin is in the middle of about as many rows as that, so the same number
+    is a share of all rows.
+    """
+    return _SPREADS * math.sqrt(columns / max(1, sampled))
 
 
 def _most(sample_bytes: int, row_bytes: float) -> int:
@@ -190,7 +267,7 @@ def _most(sample_bytes: int, row_bytes: float) -> int:
 def _enough(most: int, row_bytes: float, rows: int, columns: int) -> int:
     """The rows of a sample where there is room for ``most``: no more than are worth their problem.
 
-    A sample of m rows leaves 4 sqrt(d / m) n rows unsure (chunks/memory.py), each of which is solved for
+    A sample of m rows leaves 4 sqrt(d / m) n rows unsure, each of which is solved for
     about three times as often as a sampled one. Their sum is least for this m; more rows would have to be
     solved for, and on a cluster to travel, for nothing.
     """

@@ -411,7 +411,7 @@ def _refuse_without_kernel(
 
 def _refuse_rows_in_memory(training_set: Any, columns: int, limit: int) -> None:
     """Refuse features whose values for all rows would take more memory than there is."""
-    from maxmargin.command_line.shared.in_chunks import TIMES_IN_MEMORY
+    from maxmargin.chunks.memory import TIMES_IN_MEMORY
     from maxmargin.tools.words import bytes_in_words
 
     X = training_set.data.X

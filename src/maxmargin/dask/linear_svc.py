@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dask import array
-from maxmargin.dask.parts import delayed_parts, known_rows
-from maxmargin.dask.passes import DaskPasses
+from maxmargin.dask.parts import delayed_parts, delayed_pieces
+from maxmargin.dask.passes import passes_over
 from maxmargin.estimators import LinearSVC as LocalLinearSVC
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.in_chunks import fit_passes
@@ -70,11 +70,9 @@ class LinearSVC(LocalLinearSVC):
         return self.client if self.client is not None else default_client()
 
     def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
-        parts, names = delayed_parts(X, y, sample_weight)
+        pieces, names = delayed_pieces(X, y, sample_weight)
         with held_back() as interrupts:
-            passes = DaskPasses(
-                self._client(), parts, persist=bool(self.persist), counts=known_rows(X, len(parts))
-            )
+            passes = passes_over(self._client(), X, pieces, persist=bool(self.persist))
             fit_passes(self, passes, self.memory)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)

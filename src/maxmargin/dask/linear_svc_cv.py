@@ -11,8 +11,8 @@ from distributed import default_client
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.dask.linear_svc import OWN, LinearSVC
-from maxmargin.dask.parts import delayed_parts, known_rows
-from maxmargin.dask.passes import DaskPasses
+from maxmargin.dask.parts import delayed_pieces
+from maxmargin.dask.passes import passes_over
 from maxmargin.estimators import LinearSVCCV as LocalLinearSVCCV
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.chosen_in_passes import choose_in_passes
@@ -49,10 +49,10 @@ class LinearSVCCV(LocalLinearSVCCV):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit every fold at every C until the relative gap is at most ``tol``, and choose."""
         self._check_parameters()
-        parts, names = delayed_parts(X, y, sample_weight)
+        pieces, names = delayed_pieces(X, y, sample_weight)
         client = self.client if self.client is not None else default_client()
         self.__dict__.pop("feature_names_in_", None)
-        passes = DaskPasses(client, parts, persist=bool(self.persist), counts=known_rows(X, len(parts)))
+        passes = passes_over(client, X, pieces, persist=bool(self.persist))
         choose_in_passes(self, passes, self.memory)
         if names is not None:
             for one in (self, self.__dict__.get("best_estimator_")):

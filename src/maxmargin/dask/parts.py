@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
+from distributed import Client, futures_of
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -17,13 +18,19 @@ Part = tuple[Any, NDArray[Any], NDArray[np.float64] | None]
 
 
 def delayed_parts(X: Any, y: Any, sample_weight: Any) -> tuple[list[Delayed], list[str] | None]:
-    """One delayed ``Part`` for each partition, in their order; and the names of the columns.
+    """One delayed ``Part`` for each partition, in their order; and the names of the columns."""
+    pieces, names = delayed_pieces(X, y, sample_weight)
+    return [delayed(plain_part)(piece, number) for number, piece in enumerate(pieces)], names
 
-    X, y and the weights must be partitioned alike. Where their sizes are known, y and the weights are
-    partitioned as X is.
+
+def delayed_pieces(X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], list[str] | None]:
+    """For each partition what ``plain_part`` makes a part of, in their order; and the columns' names.
+
+    That is a delayed (X, y) or (X, y, weights), or a tuple of delayed ones. X, y and the weights must be
+    partitioned alike. Where their sizes are known, y and the weights are partitioned as X is.
     """
     if y is None and sample_weight is None and _are_delayed(X):
-        return [delayed(plain_part)(part, number) for number, part in enumerate(X)], None
+        return list(X), None
     if not is_dask_collection(X) or isinstance(X, Delayed):
         raise ValueError(
             "X must be a Dask array or dataframe, or a list of delayed (X, y) or (X, y, weights) parts "
@@ -43,16 +50,27 @@ def delayed_parts(X: Any, y: Any, sample_weight: Any) -> tuple[list[Delayed], li
             f"{', '.join(str(len(pieces)) for pieces in columns)}; rechunk or repartition them alike."
         )
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
-    return [
-        delayed(plain_part)(tuple(pieces), number)
-        for number, pieces in enumerate(zip(*columns, strict=True))
-    ], names
+    return list(zip(*columns, strict=True)), names
 
 
 def known_rows(X: Any, parts: int) -> list[int] | None:
     """The number of rows of each of so many partitions, where a Dask array tells it before it is made."""
     sizes = _row_sizes(X)
     return list(sizes) if sizes is not None and len(sizes) == parts else None
+
+
+def places_of(client: Client, X: Any, pieces: Sequence[Any]) -> list[str | None]:
+    """The worker that holds the rows of each piece of X; None where none does, or nobody knows."""
+    held = futures_of(X)
+    known = client.who_has(held) if held else {}
+    firsts = [piece[0] if isinstance(piece, tuple) else piece for piece in pieces]
+    places = [known.get(first.key) for first in firsts]
+    return [min(place) if place else None for place in places]
+
+
+def plain_parts(pieces: Sequence[Any], numbers: Sequence[int]) -> list[Part]:
+    """Some parts as arrays."""
+    return [plain_part(piece, number) for piece, number in zip(pieces, numbers, strict=True)]
 
 
 def plain_part(part: Any, number: int) -> Part:
@@ -81,9 +99,9 @@ def plain_part(part: Any, number: int) -> Part:
     return X, y, weight
 
 
-def row_count(part: Part) -> int:
-    """The number of rows of a part."""
-    return int(part[0].shape[0])
+def row_counts(parts: Sequence[Part]) -> list[int]:
+    """The number of rows of each part."""
+    return [int(part[0].shape[0]) for part in parts]
 
 
 def _values(values: Any) -> NDArray[Any]:

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Passes over the partitions of a cluster: results of Dask's tasks are all that travels.
 
-A pass submits one task for each partition and takes the answers in the order of the partitions. What all
-tasks of a pass need (the points, the width of a band) is a result of a task, too: Dask can make it again
-where the worker that held it has gone, as it can every partition. There are no sockets and no actors
-besides Dask's own.
+A pass submits one task for some partitions that the same worker holds, or for each partition where nobody
+knows who holds it, and takes the answers of all partitions in their order: so the bits do not depend on
+who holds what. What all tasks of a pass need (the points, the width of a band) is a result of a task, too:
+Dask can make it again where the worker that held it has gone, as it can every partition. There are no
+sockets and no actors besides Dask's own.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -20,86 +22,153 @@ from distributed import Client, Future
 import dask
 from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.source import joined
-from maxmargin.dask.parts import Part, row_count
+from maxmargin.dask.parts import Part, known_rows, places_of, plain_parts, row_counts
 from maxmargin.tools.one_blas_thread import one_blas_thread
 
 T = TypeVar("T")
 
 _BATCH = 16
-"""Tasks for each thread of the cluster that are submitted at once, while those before are under way: calls
-of the scheduler take milliseconds, and answers that have to wait for their turn take little memory."""
+"""Partitions for each thread of the cluster whose tasks are submitted at once, while those before are under
+way: calls of the scheduler take milliseconds, and answers that have to wait for their turn take little
+memory."""
+_TASKS = 2
+"""Tasks for each thread among these, where workers hold the partitions: each takes Dask a millisecond or
+more."""
 _LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 GiB"}
 """Dask warns of data inside of its tasks from 10 MB on; the points of wide data are that long."""
 
 
-class DaskPasses:
-    """Passes by the workers of a cluster, one task for each partition that has rows.
+@dataclass(frozen=True)
+class _Group:
+    """Some partitions that one task answers for."""
 
-    With ``persist`` the partitions are made once and stay with the workers, which write them to their disks
-    where memory is short. Without it they are made anew in every pass. ``counts`` are the rows of each
-    partition, where they are known: then no round of tasks has to find out.
+    parts: Delayed | Future
+    """A list of them."""
+    numbers: list[int]
+    """Their places among all partitions."""
+
+
+class DaskPasses:
+    """Passes by the workers of a cluster over partitions, of which those without rows are passed over.
+
+    ``pieces`` are what ``plain_part`` makes partitions of. With ``persist`` these are made once and stay
+    with the workers, which write them to their disks where memory is short. Without it they are made anew
+    in every pass. ``counts`` are the rows of each partition, where they are known: then no round of tasks
+    has to find out. ``places`` are the workers that hold them, where some do.
     """
 
     def __init__(
         self,
         client: Client,
-        parts: Sequence[Delayed | Future],
+        pieces: Sequence[Any],
         *,
         persist: bool = True,
         counts: Sequence[int] | None = None,
+        places: Sequence[str | None] | None = None,
     ) -> None:
-        threads = sum(client.nthreads().values())
+        threads = client.nthreads()
         if not threads:
             raise ValueError(
                 "The cluster of this client has no workers. Start some; client.wait_for_workers(1) waits "
                 "until one is there."
             )
-        self.client, self._batch = client, _BATCH * threads
-        made = list(client.compute(parts)) if persist else list(parts)
-        if counts is None:
-            counts = client.gather(self._submit(row_count, [(part,) for part in made]))
-        first = accumulate(counts, initial=0)
-        self._parts = [
-            (part, n, count) for part, n, count in zip(made, first, counts, strict=False) if count
+        self.client = client
+        together = _grouped(places or [None] * len(pieces), threads)
+        lists: list[Any] = [
+            [delayed(plain_parts)([pieces[k] for k in numbers], numbers) for numbers in batch]
+            for batch in together
         ]
-        self._rows = sum(counts)
+        if persist:
+            lists = [client.compute(batch) for batch in lists]
+        self._batches = [
+            [_Group(*pair) for pair in zip(made, batch, strict=True)]
+            for made, batch in zip(lists, together, strict=True)
+        ]
+        if counts is None:
+            counts = [
+                count
+                for batch in self._batches
+                for count in self._in_order(
+                    batch, self._submit(row_counts, [(one.parts,) for one in batch])
+                )
+            ]
+        self._counts = list(counts)
+        self._first = list(accumulate(counts, initial=0))
 
     def over(
         self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
     ) -> Iterator[T]:
-        """``task(chunk, *arguments)`` of every partition, in their order."""
+        """``task(chunk, *arguments)`` of every partition that has rows, in their order."""
         with dask.config.set(_LARGE_GRAPH):
             shared = self.client.submit(_held, task, arguments, pure=False)
-        waiting: deque[list[Future]] = deque()
+        kept = iter(each or ())
+        given = [() if each is None or not count else (next(kept),) for count in self._counts]
+        waiting: deque[tuple[list[_Group], list[Future]]] = deque()
         try:
-            for begin in range(0, len(self._parts), self._batch):
-                some = range(begin, min(begin + self._batch, len(self._parts)))
-                calls = [(*self._parts[k], shared, () if each is None else (each[k],)) for k in some]
+            for batch in self._batches:
+                calls = []
+                for one in batch:
+                    about = [(self._first[k], self._counts[k], given[k]) for k in one.numbers]
+                    calls.append((one.parts, about, shared))
                 with dask.config.set(_LARGE_GRAPH):
-                    waiting.append(self._submit(_answer, calls))
+                    waiting.append((batch, self._submit(_answers, calls)))
                 if len(waiting) == 2:
                     yield from self._answers(waiting)
             while waiting:
                 yield from self._answers(waiting)
         finally:
-            self.client.cancel([future for futures in waiting for future in futures])
+            self.client.cancel([future for _, futures in waiting for future in futures])
 
     def rows(self) -> int:
         """The number of all rows."""
-        return self._rows
+        return self._first[-1]
 
-    def _answers(self, waiting: deque[list[Future]]) -> list[Any]:
+    def _answers(self, waiting: deque[tuple[list[_Group], list[Future]]]) -> Iterator[Any]:
         """The answers of the first tasks that are waited for, which are waited for no longer."""
-        answers: list[Any] = self.client.gather(waiting[0])
+        answers = self._in_order(*waiting[0])
         waiting.popleft()
-        return answers
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+            if answer is not None:
+                yield answer
+
+    def _in_order(self, batch: list[_Group], futures: list[Future]) -> list[Any]:
+        """What the tasks of a batch say of each partition, in the order of the partitions."""
+        numbers = [k for one in batch for k in one.numbers]
+        said = [answer for answers in self.client.gather(futures) for answer in answers]
+        return [answer for _, answer in sorted(zip(numbers, said, strict=True), key=lambda pair: pair[0])]
 
     def _submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Future]:
-        """One task for each call; its first argument is a partition."""
+        """One task for each call; its first argument are some partitions."""
         if calls and isinstance(calls[0][0], Delayed):
             tasks = [delayed(function, pure=False)(*call) for call in calls]
             return list(self.client.compute(tasks))
         return list(self.client.map(function, *zip(*calls, strict=True), pure=False))
+
+
+def passes_over(client: Client, X: Any, pieces: Sequence[Any], *, persist: bool) -> DaskPasses:
+    """Passes over the pieces of X, with what Dask can tell of them before any task has run."""
+    counts, places = known_rows(X, len(pieces)), places_of(client, X, pieces)
+    return DaskPasses(client, pieces, persist=persist, counts=counts, places=places)
+
+
+def _grouped(places: Sequence[str | None], threads: Mapping[str, int]) -> list[list[list[int]]]:
+    """Batches of partitions in their order, each in groups that one worker holds."""
+    batches, size = [], _BATCH * sum(threads.values())
+    for begin in range(0, len(places), size):
+        held: dict[str, list[int]] = {}
+        groups = []
+        for number, place in enumerate(places[begin : begin + size], begin):
+            if place is None:
+                groups.append([number])
+            else:
+                held.setdefault(place, []).append(number)
+        for place, some in held.items():
+            most = -(-len(some) // (_TASKS * threads.get(place, 1)))
+            groups += [some[i : i + most] for i in range(0, len(some), most)]
+        batches.append(sorted(groups))
+    return batches
 
 
 def _held(
@@ -109,21 +178,33 @@ def _held(
     return task, arguments
 
 
-def _answer(
-    part: Part,
-    first: int,
-    count: int,
+def _answers(
+    parts: Sequence[Part],
+    about: Sequence[tuple[int, int, tuple[Any, ...]]],
     shared: tuple[Callable[..., T], tuple[Any, ...]],
-    own: tuple[Any, ...],
-) -> T:
-    """A task of a pass: what the rows of one partition answer."""
+) -> list[T | Exception | None]:
+    """A task of a pass: what the rows of each of some partitions answer; None where there are none.
+
+    The first one that fails answers with its exception, so that it is raised when its turn comes.
+    """
     task, arguments = shared
-    if row_count(part) != count:
+    answers: list[T | Exception | None] = []
+    with one_blas_thread():
+        for part, (first, count, own) in zip(parts, about, strict=True):
+            try:
+                answers.append(task(_chunk(part, first, count), *arguments, *own) if count else None)
+            except Exception as error:
+                return [*answers, *[error] * (len(parts) - len(answers))]
+    return answers
+
+
+def _chunk(part: Part, first: int, count: int) -> Chunk:
+    """A partition as a chunk; ValueError where it does not have the rows that it is said to have."""
+    found = int(part[0].shape[0])
+    if found != count:
         raise ValueError(
             f"A Dask array must have the chunks that it tells of. The one from row {first} on has "
-            f"{row_count(part)} rows in place of {count}: give from_delayed the right shape, or call "
+            f"{found} rows in place of {count}: give from_delayed the right shape, or call "
             "compute_chunk_sizes()."
         )
-    chunk: Chunk = joined([part], first)
-    with one_blas_thread():
-        return task(chunk, *arguments, *own)
+    return joined([part], first)

@@ -49,9 +49,9 @@ def counted(count: int, what: str) -> str:
     return f"1 {what} was" if count == 1 else f"{count} {what}s were"
 
 
-def amount(count: int, what: str) -> str:
-    """``1 line``, ``2 lines``."""
-    return f"1 {what}" if count == 1 else f"{count} {what}s"
+def amount(count: int, what: str, several: str = "") -> str:
+    """``1 line``, ``2 lines``; ``several`` is the plural where that is not one with an s."""
+    return f"1 {what}" if count == 1 else f"{count} {several or what + 's'}"
 
 
 def some(names: Sequence[str], most: int = 5) -> str:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from maxmargin.proof.of_files import Finding
 
 _UNITS = "kmgt"
-TIMES_IN_MEMORY = 3
-"""How many times a fit in memory holds the rows: as read, as a problem, and what a solver makes."""
 _OF_THE_PROGRAM = 250_000_000
 """Bytes of Python with NumPy, SciPy and scikit-learn, and of what readers of text hold."""
 Memory = Annotated[
@@ -78,6 +76,7 @@ class Chunking:
         """
         if str(data) == "-" or (data.exists() and not data.is_file() and not data.is_dir()):
             return None  # a pipe can be read only once
+        from maxmargin.chunks.memory import TIMES_IN_MEMORY
         from maxmargin.files.data.several import bytes_in_memory, data_files, most_rows
         from maxmargin.tools.words import bytes_in_words
 

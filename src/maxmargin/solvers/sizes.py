@@ -117,6 +117,9 @@ FEW_FACTOR_COLUMNS, MOST_FACTOR_COLUMNS = 1_000, 2_500
 and as many rows, one of its steps takes half a second."""
 ROWS_PER_FACTOR_COLUMN = 4
 """Rows for each column of a factor, from which it is the fastest way with more columns, too."""
+WORK_ON_FACTOR = 4e10
+"""Rows times the squared number of columns of a factor of more rows than these: a step on them takes half a
+second, and ten to twenty are enough."""
 STEPS_AFTER_COLUMNS = 200
 """Steps on pairs of rows where columns have failed: they hardly do better."""
 LONG_SWEEPS = 200

@@ -118,7 +118,7 @@ def test_active_sets_survive_a_diagonal_next_to_0():
 
 
 def test_active_sets_refuse_more_rows_than_they_can_factor(monkeypatch):
-    monkeypatch.setattr("maxmargin.solvers.kernel.active_sets.FACTORED_ROWS", 20)
+    monkeypatch.setattr("maxmargin.solvers.kernel.active_sets.ACTIVE_ROWS", 20)
     X, y = clouds(n=30, d=3, seed=9)
     with pytest.raises(ValueError, match="up to 20 rows"):
         solve(Problem.of(KernelRows(X, Gaussian(0.5)), y), ActiveSets())

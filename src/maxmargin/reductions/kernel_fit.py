@@ -238,11 +238,11 @@ class KernelLadder:
         needed = 3 * 8 * count**2  # bytes: the matrix, its scaled copy and the factor
         if count > sizes.FACTORED_ROWS or needed > self.cache_size * 1e6:
             work = sizes.WORK_ON_PAIRS * float(sizes.FACTORED_ROWS) ** 2 * count
-            return [
-                self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.", work),
-                self._columns_of_many_rows,
-                self._pairs(NO_LIMIT, "Nor has it a factor with few columns."),
-            ]
+            easy = self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.", work)
+            last = self._pairs(NO_LIMIT, "Nor has it a factor with few columns, or few rows that are free.")
+            room = sizes.ROOM_OF_ACTIVE_SETS * 8 * count**2 <= self.cache_size * 1e6
+            sets = [self._active_sets] if count <= sizes.ACTIVE_ROWS and room else []
+            return [easy, self._columns_of_many_rows, *sets, last]
         work = max(sizes.WORK_ON_PAIRS * count**3, sizes.LEAST_WORK_ON_PAIRS)
         easy = self._pairs(NO_LIMIT, "Most problems take fewer steps than these.", work)
         last = self._pairs(NO_LIMIT, "Steps on pairs of rows hardly do better.", work)
@@ -290,7 +290,10 @@ class KernelLadder:
         """Newton's method on the free multipliers, with the whole matrix at hand."""
         if self.kernel_is_none or not attempt.has_all_values():
             return None
-        sets = ActiveSets(most_work=sizes.WORK_ON_ACTIVE_SETS * float(attempt.count) ** 3)
+        work = sizes.WORK_ON_ACTIVE_SETS * float(attempt.count) ** 3
+        if attempt.count > sizes.FACTORED_ROWS:
+            work = sizes.WORK_ON_FEW_ACTIVE
+        sets = ActiveSets(most_work=work)
         way = Way(sets, "active_sets: pairs of rows gained too little.")
         return attempt.go_on(way, self.tol, NO_LIMIT, known)
 
@@ -334,13 +337,24 @@ class KernelLadder:
         most = math.isqrt(int(sizes.WORK_ON_FACTOR / rows.count))
         most = min(most, int(self.cache_size * 1e6 / (3 * 8 * rows.count)))  # it is copied twice
 
-        def values(some: Indices) -> Matrix:
-            return rows.block(some, every, budget)
+        def factor_of_some(some: Indices, weights: Vector) -> Factor | None:
+            return factor_of_values(
+                lambda pivots: rows.block(some[pivots], some, budget),
+                diagonal[some],
+                most,
+                budget,
+                weights[some],
+            )
 
         best: Model | None = None
         for share, runs in _LEFT_OUT_AND_RUNS:
             weights = costs**2 * diagonal / (share * self.tol * known.primal)
-            factor = factor_of_values(values, diagonal, most, budget, weights)
+            # Some rows tell for little that all would have too many columns.
+            count = min(rows.count, most + most // 8)
+            some = np.linspace(0, rows.count - 1, count).astype(np.int64)
+            if factor_of_some(some, weights * (rows.count / count)) is None:
+                break
+            factor = factor_of_some(every, weights)
             if factor is None:
                 break
             found = solve_on_columns(

@@ -12,6 +12,10 @@ regression has as well:
 5  a factor with more columns
 6  pairs of rows again
 
+Beyond ``sizes.FACTORED_ROWS`` rows no factor of the whole matrix is made: the columns are those of a factor
+that leaves out as much as the proof allows, active sets have their turn while few rows are free and all
+values have room, and pairs of rows go on without end.
+
 The kernel that is the inner product of the data begins with 2, on the columns of the data themselves.
 """
 
@@ -288,11 +292,13 @@ class KernelLadder:
 
     def _on_active_sets(self, attempt: Attempt, known: Certificate | None) -> Model | None:
         """Newton's method on the free multipliers, with the whole matrix at hand."""
-        if self.kernel_is_none or not attempt.has_all_values():
-            return None
         work = sizes.WORK_ON_ACTIVE_SETS * float(attempt.count) ** 3
         if attempt.count > sizes.FACTORED_ROWS:
             work = sizes.WORK_ON_FEW_ACTIVE
+            if known is None or _free(attempt.problem, known) > sizes.FACTORED_ROWS:
+                return None  # and more than these would be in the first system
+        if self.kernel_is_none or not attempt.has_all_values():
+            return None
         sets = ActiveSets(most_work=work)
         way = Way(sets, "active_sets: pairs of rows gained too little.")
         return attempt.go_on(way, self.tol, NO_LIMIT, known)
@@ -381,6 +387,11 @@ class KernelLadder:
         rows, budget = kernel_rows(attempt.problem), attempt.budget
         matrix = rows.all_values(budget)
         return None if budget.spent else factor_of(matrix, min(rows.count, most), budget)
+
+
+def _free(problem: Problem, known: Certificate) -> int:
+    """How many multipliers are inside their walls."""
+    return int(np.count_nonzero((known.alpha > 0.0) & (known.alpha < problem.costs)))
 
 
 class KernelFit:

@@ -121,7 +121,7 @@ ACTIVE_ROWS = 10_000
 """Rows up to which all values are kept for active sets, which factor those of free rows: 0.8 GB."""
 ROOM_OF_ACTIVE_SETS = 1.25
 """The memory of active sets, in units of the matrix of all values."""
-WORK_ON_FEW_ACTIVE = 1e12
+WORK_ON_FEW_ACTIVE = 2.5e12
 """Their factors, each as the third power of its rows, where nothing else is left but pairs of rows: some
 ten seconds of two cores."""
 WORK_ON_FACTOR = 4e10

@@ -218,6 +218,7 @@ void bind_data(nb::module_& m) {
       .def(nb::init<double, Integer>(), "seconds"_a, "threads"_a)
       .def("stop", &Budget::stop)
       .def("part", &Budget::part, "seconds"_a)
+      .def_prop_ro("threads", &Budget::threads)
       .def_prop_ro("seconds_left", &Budget::seconds_left)
       .def_prop_ro("stopped", &Budget::stopped)
       .def_prop_ro("spent", &Budget::spent);

@@ -22,6 +22,7 @@ class Budget {
   bool stopped() const { return stopped_->load(std::memory_order_relaxed); }
   bool spent() const { return stopped() || seconds_left() <= 0; }
 
+  Integer threads() const { return threads_; }
   // No more threads than the work is worth: waking one costs as much as many multiply-adds.
   Integer threads_for(Integer work) const {
     const Integer worth = 1 + work / kWorkPerThread;

@@ -20,8 +20,8 @@ from maxmargin.core import ALL_CORES, Budget
 from maxmargin.kernels import Gaussian, KernelRows, Polynomial, Precomputed
 from maxmargin.problem.regression import regression_problem
 from maxmargin.reductions.kernel_fit import Attempt, KernelLadder
-from maxmargin.reductions.linear_kernel import factor_of, solve_on_columns
-from maxmargin.solvers import InteriorPoint
+from maxmargin.reductions.linear_kernel import factor_of, factor_of_values, solve_on_columns
+from maxmargin.solvers import InteriorPoint, sizes
 from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solvers.kernel.kernel_interior_point import KernelInteriorPoint, points_of
 from maxmargin.solvers.second_order.cholesky import factored
@@ -118,7 +118,7 @@ def test_active_sets_survive_a_diagonal_next_to_0():
 
 
 def test_active_sets_refuse_more_rows_than_they_can_factor(monkeypatch):
-    monkeypatch.setattr("maxmargin.solvers.kernel.active_sets.FACTORED_ROWS", 20)
+    monkeypatch.setattr("maxmargin.solvers.kernel.active_sets.ACTIVE_ROWS", 20)
     X, y = clouds(n=30, d=3, seed=9)
     with pytest.raises(ValueError, match="up to 20 rows"):
         solve(Problem.of(KernelRows(X, Gaussian(0.5)), y), ActiveSets())
@@ -151,6 +151,34 @@ def test_what_is_not_a_kernel_has_no_factor():
     assert factor_of(np.eye(3), 3) is not None
     assert factor_of(np.eye(3), 3, Budget(0.0, 1)) is None
     assert factor_of(np.array([[1e-300, 1e150], [1e150, 1.0]]), 2) is None
+
+
+def test_a_factor_may_leave_out_what_the_weights_allow():
+    X, _ = clouds(n=300, d=3, seed=4)
+    rows, every = KernelRows(X, Gaussian(0.3)), np.arange(300)
+    K = rows.block(every, every)
+    weights = np.full(300, 1e4)
+    factor = factor_of_values(lambda some: K[some], np.ones(300), 300, weights=weights)
+    left = 1.0 - np.einsum("ij,ij->i", factor.rows, factor.rows)
+    assert 0.0 <= weights @ left <= 1.0
+    assert factor.rows.shape[1] < factor_of(K, 300).rows.shape[1]
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_many_rows_with_a_factor_of_few_columns_are_solved_on_these(monkeypatch, regression):
+    monkeypatch.setattr(sizes, "FACTORED_ROWS", 500)
+    monkeypatch.setattr(sizes, "QUICK_ROWS", 500)
+    monkeypatch.setattr(sizes, "WORK_ON_PAIRS", 1e-6)
+    random = np.random.default_rng(7)
+    X = random.random((1_200, 3))
+    plane = X @ np.array([1.0, -2.0, 0.5]) + 0.3 * random.normal(size=1_200)
+    if regression:
+        model = SVR(C=1e4, gamma=0.3, epsilon=0.2).fit(X, plane)
+    else:
+        model = SVC(C=1e4, gamma=0.3).fit(X, np.sign(plane + 0.25))
+    assert model.status_ is Status.CERTIFIED
+    assert "on a factor of the kernel matrix" in model.solver_
+    assert len(model.support_) < 200  # the rows that the factor was made of
 
 
 def test_columns_of_a_factor_prove_the_kernel_problem():

@@ -57,6 +57,18 @@ def a_gradient(system, seed=9):
     return np.random.default_rng(seed).normal(size=len(system.regulariser))
 
 
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_long_sum_over_rows_is_that_of_short_ones(monkeypatch, budget):
+    X, _ = random_data(700, 130, density=1.0)
+    system = NewtonSystem(Problem.of(Rows(X), np.ones(700), 1.0))
+    changes = curvatures_of(700, 0.8, seed=3) - curvatures_of(700, 0.3, seed=4)
+    short = newton_system.Hessian(system).at(changes, ONE).copy()
+    monkeypatch.setattr(newton_system, "_LONG_SUM", 1.0)
+    monkeypatch.setattr(newton_system, "_LONG_BLOCK", 100)
+    long = newton_system.Hessian(system).at(changes, budget)
+    np.testing.assert_allclose(np.tril(long), np.tril(short), rtol=0, atol=1e-12 * np.abs(short).max())
+
+
 # ---- the three ways ------------------------------------------------------------------------------
 
 

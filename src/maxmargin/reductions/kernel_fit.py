@@ -12,6 +12,10 @@ regression has as well:
 5  a factor with more columns
 6  pairs of rows again
 
+Beyond ``sizes.FACTORED_ROWS`` rows no factor of the whole matrix is made: the columns are those of a factor
+that leaves out as much as the proof allows, active sets have their turn while few rows are free and all
+values have room, and pairs of rows go on without end.
+
 The kernel that is the inner product of the data begins with 2, on the columns of the data themselves.
 """
 
@@ -39,7 +43,13 @@ from maxmargin.proof.model import Model, Models, Status
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.in_units_of_rho import in_units_of_rho
-from maxmargin.reductions.linear_kernel import Columns, Factor, factor_of, solve_on_columns
+from maxmargin.reductions.linear_kernel import (
+    Columns,
+    Factor,
+    factor_of,
+    factor_of_values,
+    solve_on_columns,
+)
 from maxmargin.reductions.small_problems import (
     AlongCosts,
     Parts,
@@ -63,6 +73,13 @@ logger = logging.getLogger("maxmargin")
 
 _WORTH_NOTHING = 0.5
 """A relative gap that tells hardly more than that of no model at all, which is 1."""
+
+_LEFT_OUT_AND_RUNS = ((1e-2, 1), (1e-6, 2))
+"""The shares of the gap for what a factor may leave out, and the runs on its columns. What is left of a
+smooth kernel is smooth, too, so that multipliers of random signs see many times its mean, at times more."""
+
+_ENDS = (Status.STOPPED, Status.INTERRUPTED, Status.VALUES_ROUNDED)
+"""Ends of a rung after which no other one has its turn."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +182,7 @@ class KernelLadder:
             model = found
             if known is None or model.certificate.relative_gap < known.relative_gap:
                 known, ran = model.certificate, model.solver
-            ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or attempt.budget.spent
+            ended = model.status in _ENDS or attempt.budget.spent
             if ended or known.relative_gap <= self.tol:
                 break
             if rung.on_columns:
@@ -224,7 +241,12 @@ class KernelLadder:
             return [self._columns, self._pairs(sizes.STEPS_AFTER_COLUMNS, after)]
         needed = 3 * 8 * count**2  # bytes: the matrix, its scaled copy and the factor
         if count > sizes.FACTORED_ROWS or needed > self.cache_size * 1e6:
-            return [self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.")]
+            work = sizes.WORK_ON_PAIRS * float(sizes.FACTORED_ROWS) ** 2 * count
+            easy = self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.", work)
+            last = self._pairs(NO_LIMIT, "Nor has it a factor with few columns, or few rows that are free.")
+            room = sizes.ROOM_OF_ACTIVE_SETS * 8 * count**2 <= self.cache_size * 1e6
+            sets = [self._active_sets] if count <= sizes.ACTIVE_ROWS and room else []
+            return [easy, self._columns_of_many_rows, *sets, last]
         work = max(sizes.WORK_ON_PAIRS * count**3, sizes.LEAST_WORK_ON_PAIRS)
         easy = self._pairs(NO_LIMIT, "Most problems take fewer steps than these.", work)
         last = self._pairs(NO_LIMIT, "Steps on pairs of rows hardly do better.", work)
@@ -237,6 +259,11 @@ class KernelLadder:
     def _columns(self) -> Rung:
         reason = "Second-order steps on columns hardly depend on how the data are scaled."
         return Rung(partial(self._on_columns, 0), reason, on_columns=True)
+
+    @property
+    def _columns_of_many_rows(self) -> Rung:
+        reason = "A factor with few columns may leave out as little as the proof allows."
+        return Rung(self._on_columns_of_many_rows, reason)
 
     @property
     def _active_sets(self) -> Rung:
@@ -265,9 +292,14 @@ class KernelLadder:
 
     def _on_active_sets(self, attempt: Attempt, known: Certificate | None) -> Model | None:
         """Newton's method on the free multipliers, with the whole matrix at hand."""
+        work = sizes.WORK_ON_ACTIVE_SETS * float(attempt.count) ** 3
+        if attempt.count > sizes.FACTORED_ROWS:
+            work = sizes.WORK_ON_FEW_ACTIVE
+            if known is None or _free(attempt.problem, known) > sizes.FACTORED_ROWS:
+                return None  # and more than these would be in the first system
         if self.kernel_is_none or not attempt.has_all_values():
             return None
-        sets = ActiveSets(most_work=sizes.WORK_ON_ACTIVE_SETS * float(attempt.count) ** 3)
+        sets = ActiveSets(most_work=work)
         way = Way(sets, "active_sets: pairs of rows gained too little.")
         return attempt.go_on(way, self.tol, NO_LIMIT, known)
 
@@ -292,6 +324,56 @@ class KernelLadder:
         budget, told = attempt.budget, attempt.callback
         return solve_on_columns(attempt.problem, columns, self.tol, attempt.seed, budget, told)
 
+    def _on_columns_of_many_rows(self, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """The columns of a factor that is made of few rows of the matrix, and exact where it matters.
+
+        What it leaves out, K - LL', takes half of its square with the multipliers from their dual value.
+        These are C at most, and their signs hardly follow what is left.
+        """
+        if self.kernel_is_none or known is None:
+            return None
+        problem, budget = attempt.problem, attempt.budget
+        rows = kernel_rows(problem)
+        if len(rows.blocks) > 1:
+            return None
+        costs = problem.costs
+        if len(costs) > rows.count:
+            costs = costs.reshape(-1, 2).max(axis=1)
+        diagonal, every = rows.squared_norms, np.arange(rows.count)
+        most = math.isqrt(int(sizes.WORK_ON_FACTOR / rows.count))
+        most = min(most, int(self.cache_size * 1e6 / (3 * 8 * rows.count)))  # it is copied twice
+
+        def factor_of_some(some: Indices, weights: Vector) -> Factor | None:
+            return factor_of_values(
+                lambda pivots: rows.block(some[pivots], some, budget),
+                diagonal[some],
+                most,
+                budget,
+                weights[some],
+            )
+
+        best: Model | None = None
+        for share, runs in _LEFT_OUT_AND_RUNS:
+            weights = costs**2 * diagonal / (share * self.tol * known.primal)
+            # Some rows tell for little that all would have too many columns.
+            count = min(rows.count, most + most // 8)
+            some = np.linspace(0, rows.count - 1, count).astype(np.int64)
+            if factor_of_some(some, weights * (rows.count / count)) is None:
+                break
+            factor = factor_of_some(every, weights)
+            if factor is None:
+                break
+            found = solve_on_columns(
+                problem, factor, self.tol, attempt.seed, budget, attempt.callback, runs
+            )
+            if best is None or found.certificate.relative_gap < best.certificate.relative_gap:
+                best = found
+            if best.certificate.relative_gap <= self.tol or budget.spent:
+                break
+            if self._is_rounding(problem, best.certificate):
+                return replace(best, status=Status.VALUES_ROUNDED)
+        return best
+
     def _columns_of(self, attempt: Attempt, most: int) -> Columns | None:
         """The problem on the data themselves, where the kernel is their inner product; else a factor.
 
@@ -305,6 +387,11 @@ class KernelLadder:
         rows, budget = kernel_rows(attempt.problem), attempt.budget
         matrix = rows.all_values(budget)
         return None if budget.spent else factor_of(matrix, min(rows.count, most), budget)
+
+
+def _free(problem: Problem, known: Certificate) -> int:
+    """How many multipliers are inside their walls."""
+    return int(np.count_nonzero((known.alpha > 0.0) & (known.alpha < problem.costs)))
 
 
 class KernelFit:

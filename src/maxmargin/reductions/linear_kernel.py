@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
+from maxmargin import core
 from maxmargin.core import ALL_CORES, Budget
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, Rows
@@ -65,19 +66,33 @@ class Factor(NamedTuple):
         return c
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def factor_of(matrix: Matrix, most: int, budget: Budget = ALL_CORES) -> Factor | None:
-    """A factor of the kernel matrix with as few columns as rounding allows, at most so many; else None.
+    """A factor of the kernel matrix with as few columns as rounding allows, at most so many; else None."""
+    if not np.isfinite(matrix).all():
+        return None
+    return factor_of_values(matrix.__getitem__, np.einsum("ii->i", matrix), most, budget)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def factor_of_values(
+    values: Callable[[Indices], Matrix],
+    diagonal: Vector,
+    most: int,
+    budget: Budget = ALL_CORES,
+    weights: Vector | None = None,
+) -> Factor | None:
+    """The same of a matrix of which ``values`` computes some rows, when they are needed.
 
     Cholesky's factor with pivots, of the matrix scaled to a diagonal of 1: small values beside very large
     ones keep their digits. It is made some columns at a time, from the rows whose diagonal is still the
     largest; of these, only such as the others of the block leave large. Values that no kernel has beside
     this diagonal overflow and have no factor, and there is none once the budget is spent.
+
+    ``weights`` say how much of the diagonal it may leave out: a sum over the rows of at most 1.
     """
-    diagonal = np.einsum("ii->i", matrix)
-    if not (np.isfinite(matrix).all() and (diagonal >= 0.0).all()):
+    if not (diagonal >= 0.0).all():
         return None
-    count = len(matrix)
+    count = len(diagonal)
     scale = np.sqrt(diagonal)
     scale[scale == 0.0] = 1.0
     rows: Matrix = np.empty((count, most), order="F")
@@ -86,10 +101,12 @@ def factor_of(matrix: Matrix, most: int, budget: Budget = ALL_CORES) -> Factor |
     while (largest := float(left.max(initial=0.0))) > _LEFT_OUT:
         if budget.spent:
             return None
+        if weights is not None and core.dot(weights, left) <= 1.0:
+            break
         some = np.argsort(-left, kind="stable")[:_BLOCK]
         have = len(pivots)
         with one_blas_thread():
-            block = matrix[some] / scale / scale[some, np.newaxis]
+            block = values(some) / scale / scale[some, np.newaxis]
             if not np.abs(block).max() <= 1.0 + _NO_FACTOR:
                 return None
             block -= rows[some, :have] @ rows[:, :have].T
@@ -105,8 +122,10 @@ def factor_of(matrix: Matrix, most: int, budget: Budget = ALL_CORES) -> Factor |
         left[pivots] = 0.0
     rows = rows[:, : len(pivots)]
     sample = np.linspace(0, count - 1, min(count, _BLOCK)).astype(np.int64)
-    made = rows[sample] @ rows.T - matrix[sample] / scale / scale[sample, np.newaxis]
-    if not (np.abs(made).max(initial=0.0) <= _NO_FACTOR and left.min(initial=0.0) >= -_NO_FACTOR):
+    with one_blas_thread():
+        made = rows[sample] @ rows.T - values(sample) / scale / scale[sample, np.newaxis]
+    off = _NO_FACTOR + np.sqrt(np.maximum(np.outer(left[sample], left), 0.0))  # a kernel's, as of Cauchy
+    if not ((np.abs(made) <= off).all() and left.min(initial=0.0) >= -_NO_FACTOR):
         return None
     return Factor(np.ascontiguousarray(rows * scale[:, np.newaxis]), pivots)
 
@@ -142,7 +161,13 @@ def _better_w(
 
 
 def solve_on_columns(
-    seen: Problem, columns: Columns, tol: float, seed: int, budget: Budget, callback: Callback | None
+    seen: Problem,
+    columns: Columns,
+    tol: float,
+    seed: int,
+    budget: Budget,
+    callback: Callback | None,
+    most_runs: int = _MOST_RUNS,
 ) -> Model:
     """Solve a problem on columns until it proves ``seen``, the same through a kernel, to ``tol``.
 
@@ -165,7 +190,7 @@ def solve_on_columns(
         # A proof on columns costs little beside a step, and the steps may have to end at rounding.
         accuracy, every = _CRISP * tol, 1
     start, steps, rows = None, 0, None
-    for _ in range(_MOST_RUNS):
+    for _ in range(most_runs):
         found = solve(
             plain, way, tol=accuracy, start=start, callback=callback, budget=budget, certify_every=every
         )

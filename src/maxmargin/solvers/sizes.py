@@ -117,6 +117,16 @@ FEW_FACTOR_COLUMNS, MOST_FACTOR_COLUMNS = 1_000, 2_500
 and as many rows, one of its steps takes half a second."""
 ROWS_PER_FACTOR_COLUMN = 4
 """Rows for each column of a factor, from which it is the fastest way with more columns, too."""
+ACTIVE_ROWS = 10_000
+"""Rows up to which all values are kept for active sets, which factor those of free rows: 0.8 GB."""
+ROOM_OF_ACTIVE_SETS = 1.25
+"""The memory of active sets, in units of the matrix of all values."""
+WORK_ON_FEW_ACTIVE = 2.5e12
+"""Their factors, each as the third power of its rows, where nothing else is left but pairs of rows: some
+ten seconds of two cores."""
+WORK_ON_FACTOR = 4e10
+"""Rows times the squared number of columns of a factor of more rows than these: a step on them takes half a
+second, and ten to twenty are enough."""
 STEPS_AFTER_COLUMNS = 200
 """Steps on pairs of rows where columns have failed: they hardly do better."""
 LONG_SWEEPS = 200

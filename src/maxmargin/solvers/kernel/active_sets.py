@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -52,15 +53,22 @@ from maxmargin.solvers.kernel.kernel_problem import (
     walls_of,
 )
 from maxmargin.solvers.second_order.cholesky import factored, solved_by
-from maxmargin.solvers.sizes import FACTORED_ROWS
+from maxmargin.solvers.sizes import ACTIVE_ROWS
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import Count, Positive, Seed
+from maxmargin.tools.side_by_side import side_by_side
 from maxmargin.types import Indices, Vector
 
 _SHARPEN, _SOFTEN = 0.1, 10.0
 """The factors on r after a step whose systems have ended, and after one that hardly moved."""
 _HARDLY = 0.1
 """A step of this length has hardly moved."""
+_ABOVE, _FORGETTING = 3.0, 0.5
+"""How far r stays above the last one at which a step hardly moved, which each step that does halves."""
+_LONG_PRODUCT = 2_000_000
+"""Values of K in a product, from which a second thread is worth its start: a millisecond."""
+_ROWS_OF_PRODUCT = 64
+"""Rows of K that are copied for a product at once: 10,000 values each fit into the third-level cache."""
 _LEAST_PROXIMAL, _MOST_PROXIMAL = 1e-13, 1e3
 """The range of r: below it the rounding of K is larger, beyond it steps are too short."""
 _WORTH = 0.05
@@ -83,6 +91,8 @@ class State:
     proximal: float
     """r."""
     f: Vector
+    too_sharp: float = 0.0
+    """An r at which a step has hardly moved, less what has been forgotten of it."""
     b: float = 0.0
     dual: float = 0.0
     gap: float = math.inf
@@ -138,10 +148,10 @@ class ActiveSets(Solver[State]):
         if (refusal := not_for_pairs(self.name, problem, twins=True)) is not None:
             return refusal
         count = kernel_rows(problem).count
-        if count > FACTORED_ROWS:
+        if count > ACTIVE_ROWS:
             return (
                 f"{self.name} keeps all values of the kernel and factors a part of them, for up to "
-                f"{FACTORED_ROWS} rows. Got {count} instead. Use working_set."
+                f"{ACTIVE_ROWS} rows. Got {count} instead. Use working_set."
             )
         return None
 
@@ -161,8 +171,8 @@ class ActiveSets(Solver[State]):
         """Lines 2 to 6: one proximal problem."""
         target, ended = self._solve(state, budget)
         change, walls = target - state.beta, state.walls
-        with one_blas_thread():
-            curvature = core.dot(change, state.matrix @ change)
+        moving = np.flatnonzero(change)
+        curvature = core.dot(change, _product(state.matrix, moving, change[moving], budget))
         # Along the way |beta| is never above the line from its beginning to its end.
         kinks = core.dot(walls.widths, np.abs(target) - np.abs(state.beta))
         slope = -core.dot(state.f, change) - kinks
@@ -173,8 +183,10 @@ class ActiveSets(Solver[State]):
         before, open_before = state.dual, state.gap
         _look(problem, state)
         if ended and length > _HARDLY:
-            state.proximal = max(_SHARPEN * state.proximal, _LEAST_PROXIMAL)
+            state.proximal = max(_SHARPEN * state.proximal, _ABOVE * state.too_sharp, _LEAST_PROXIMAL)
+            state.too_sharp *= _FORGETTING
         elif length <= _HARDLY:
+            state.too_sharp = state.proximal
             state.proximal = min(_SOFTEN * state.proximal, _MOST_PROXIMAL)
         gained = state.dual - before > _WORTH * min(open_before, state.gap)
         state.idle = 0 if gained else state.idle + 1
@@ -198,18 +210,22 @@ class ActiveSets(Solver[State]):
         J = (state.beta > sides.floor) & (state.beta < sides.ceiling)
         J |= pushed_up | pushed_down  # 2
         target, ended = state.beta.copy(), False
+        product = np.zeros(len(target))  # K (target - beta)
         for _ in range(self.systems):  # 3
             rows = np.flatnonzero(J)
             if len(rows) < 2 or budget.spent or state.work > self.most_work:
                 break
             state.work += float(len(rows)) ** 3
-            found = _system(state, slopes + sides.tilt, rows, target, budget)  # 4
+            found = _system(state, slopes + sides.tilt, rows, target, product, budget)  # 4
             if found is None:  # rounding has eaten the diagonal
                 state.proximal = min(_SOFTEN * state.proximal, _MOST_PROXIMAL)
                 break
             target, left = found
             beyond = J & ((target < sides.floor) | (target > sides.ceiling))  # 5
+            outside = np.flatnonzero(beyond)
+            there = target[outside]
             target = np.clip(target, sides.floor, sides.ceiling)
+            product += _product(state.matrix, outside, target[outside] - there, budget)
             pushed_up, pushed_down = _pushed(walls, target, left - sides.tilt)
             leaving = ~J & (pushed_up | pushed_down)
             if not (beyond | leaving).any():
@@ -231,32 +247,52 @@ def _pushed(walls: Walls, beta: Vector, slopes: Vector) -> tuple[Mask, Mask]:
 
 
 def _system(
-    state: State, slopes: Vector, rows: Indices, target: Vector, budget: Budget
+    state: State, slopes: Vector, rows: Indices, target: Vector, product: Vector, budget: Budget
 ) -> tuple[Vector, Vector] | None:
-    """Line 4: the new target, and its left side on all rows; None where K_JJ is not positive definite."""
+    """Line 4: the new target, and its left side on all rows; None where K_JJ is not positive definite.
+
+    ``product`` is K times what the target moves beta by, before and after.
+    """
     own = state.proximal * state.diagonal
     change = target - state.beta
-    change[rows] = 0.0
+    before = change[rows]
     with one_blas_thread():
         right = np.empty((len(rows), 2), order="F")
-        right[:, 0] = -(slopes + state.matrix @ change)[rows]
-        right[:, 1] = 1.0
         matrix = state.matrix[np.ix_(rows, rows)]
+        right[:, 0] = matrix @ before - slopes[rows] - product[rows]
+        right[:, 1] = 1.0
         on_diagonal = np.einsum("ii->i", matrix)
         on_diagonal += own[rows]
         factor = factored(matrix, budget)
         if factor is None:
             return None
         solved = solved_by(factor, right)
-        if not np.isfinite(solved).all():
-            return None  # a diagonal next to 0, as kernel values of huge numbers can have by rounding
-        missing = -float(state.beta.sum() + change.sum())
-        shift = (float(solved[:, 0].sum()) - missing) / float(solved[:, 1].sum())
-        change[rows] = solved[:, 0] - shift * solved[:, 1]
-        if not np.isfinite(change).all():
-            return None
-        pushed = slopes + state.matrix @ change + own * change + shift
-    return state.beta + change, pushed
+    if not np.isfinite(solved).all():
+        return None  # a diagonal next to 0, as kernel values of huge numbers can have by rounding
+    change[rows] = 0.0
+    missing = -float(state.beta.sum() + change.sum())
+    shift = (float(solved[:, 0].sum()) - missing) / float(solved[:, 1].sum())
+    change[rows] = solved[:, 0] - shift * solved[:, 1]
+    if not np.isfinite(change).all():
+        return None
+    product += _product(state.matrix, rows, change[rows] - before, budget)
+    return state.beta + change, slopes + product + own * change + shift
+
+
+def _product(matrix: Matrix, rows: Indices, values: Vector, budget: Budget) -> Vector:
+    """K times a vector that is not 0 on these rows: on all cores, in parts that do not depend on them."""
+    firsts = range(0, len(rows), _ROWS_OF_PRODUCT)
+    halves = [firsts[: len(firsts) // 2], firsts[len(firsts) // 2 :]]
+    sums = np.zeros((2, len(matrix)))
+
+    def add(total: Vector, firsts: range) -> None:
+        for first in firsts:
+            some = slice(first, first + _ROWS_OF_PRODUCT)
+            total += values[some] @ matrix[rows[some]]
+
+    threads = budget.threads if len(rows) * len(matrix) > _LONG_PRODUCT else 1
+    side_by_side([partial(add, *part) for part in zip(sums, halves, strict=True)], threads)
+    return np.asarray(sums[0] + sums[1])
 
 
 def _balance(beta: Vector) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -19,6 +20,7 @@ from maxmargin.core import ALL_CORES, Budget
 from maxmargin.problem.rows import Matrix
 from maxmargin.solvers.base import end_if_stopped
 from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.tools.side_by_side import side_by_side
 from maxmargin.types import Vector
 
 _RIDGES = 12
@@ -29,6 +31,8 @@ _AT_ONCE = 1_000
 _PANEL = 128
 """Columns of a panel beyond: with 6,000 rows it takes some hundredths of a second, and smaller ones make
 the products slower."""
+_PART = 512
+"""Rows of a panel that a thread takes at once: a product of some milliseconds."""
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
@@ -52,12 +56,19 @@ def factored(matrix: Matrix, budget: Budget) -> Matrix | None:
             end_if_stopped(budget)
             panel = matrix[first:, first : first + _PANEL]
             size = panel.shape[1]
-            if first:
-                panel -= matrix[first:, :first] @ matrix[first : first + size, :first].T  # 1
+            before = matrix[first:, :first]
+            panel[:size] -= before[:size] @ before[:size].T  # 1
             corner, failed = lapack.dpotrf(panel[:size], lower=1)  # 2
             if failed:
                 return None
             panel[:size] = corner
+
+            def subtract(some: slice, panel: Matrix = panel, before: Matrix = before) -> None:
+                panel[some] -= before[some] @ before[: panel.shape[1]].T  # 1
+
+            parts = [slice(row, row + _PART) for row in range(size, len(panel), _PART)]
+            if first:
+                side_by_side([partial(subtract, part) for part in parts], budget.threads)
             if len(panel) > size:
                 panel[size:] = blas.dtrsm(1.0, corner, panel[size:], side=1, lower=1, trans_a=1)  # 3
     return matrix.T

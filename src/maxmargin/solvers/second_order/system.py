@@ -15,7 +15,7 @@ with curvature h_i > 0 count: the free rows. The system is factored on the side 
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -34,10 +34,15 @@ from maxmargin.solvers.sizes import (
     UNBLOCKED_COLUMNS,
 )
 from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.tools.side_by_side import side_by_side
 from maxmargin.types import Indices, Vector
 
 _BLOCK = 512
 """Rows that BLAS adds up in one call: they fit into the second-level cache."""
+_LONG_BLOCK = 2048
+"""Rows of such a call in a long sum, where its result is added up apart."""
+_LONG_SUM = 1e9
+"""Rows times the squared number of columns, from which two threads add them up: hundredths of a second."""
 _FEW_ROWS = 64
 """Rows up to which copies for BLAS would take longer than their products."""
 _SPARE = 8
@@ -184,14 +189,39 @@ class Hessian:
         self, data: CompiledRows, order: Indices, changes: Vector, sign: float, budget: Budget
     ) -> None:
         """BLAS adds up rows that are nearly full, many at a time."""
+        if len(order) * len(self.lower) ** 2 >= _LONG_SUM:
+            self._add_long_sum(data, order, changes, sign, budget)
+            return
         for first in range(0, len(order), _BLOCK):
             end_if_stopped(budget)
-            some = order[first : first + _BLOCK]
-            block = np.empty((len(some), len(self.lower)))
-            core.gather(data, some, np.sqrt(np.abs(changes[some])), block, budget)
+            block = self._gathered(data, order[first : first + _BLOCK], changes, budget)
             # By columns, as BLAS reads it, the lower triangle is the upper one.
             with one_blas_thread():
                 blas.dsyrk(sign, block.T, beta=1.0, c=self.lower.T, overwrite_c=1, lower=0)
+
+    def _add_long_sum(
+        self, data: CompiledRows, order: Indices, changes: Vector, sign: float, budget: Budget
+    ) -> None:
+        """The same in two halves, which go side by side, whatever the number of threads."""
+        sums = [np.zeros_like(self.lower) for _ in range(2)]
+
+        def add(total: Matrix, some: Indices) -> None:
+            for first in range(0, len(some), _LONG_BLOCK):
+                end_if_stopped(budget)
+                block = self._gathered(data, some[first : first + _LONG_BLOCK], changes, budget)
+                total += block.T @ block  # NumPy's product lets other threads go on, SciPy's dsyrk does not
+
+        halves = np.array_split(order, 2)
+        parts = [partial(add, total, some) for total, some in zip(sums, halves, strict=True)]
+        side_by_side(parts, budget.threads)
+        for total in sums:
+            self.lower += sign * total
+
+    def _gathered(self, data: CompiledRows, some: Indices, changes: Vector, budget: Budget) -> Matrix:
+        """Rows times the roots of their changes."""
+        block = np.empty((len(some), len(self.lower)))
+        core.gather(data, some, np.sqrt(np.abs(changes[some])), block, budget)
+        return block
 
 
 class Factor(Protocol):

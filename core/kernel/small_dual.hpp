@@ -28,6 +28,14 @@ namespace maxmargin {
 // the values among them, and are solved for as a smaller set. What they moved by is then told the others.
 // In single precision, whose steps read half as much, it gains nothing, and sets stay whole.
 //
+// Steps in a set of one part and one side are conjugate to the one before (Torres-Barran, Alaiz and
+// Dorronsoro 2021): a pair d = e_i - e_j takes the last direction p along,
+//
+//   p <- d + turn p,   turn = -d'Kp / p'Kp,   curvature p'Kp = d'Kd - (d'Kp)^2 / p'Kp before,
+//
+// so that it does not undo what was gained along p, and gains at least as much as the pair alone. Where a
+// multiplier would meet its wall, the pair goes alone, and where it does not meet one, the next p is d.
+//
 // The gradient has the precision of the matrix, without which it would not be known either. It is counted
 // from the middle of its extremes, so that in single precision the slopes that a step compares are small
 // numbers with all their digits. Multipliers are in double precision: their sum is to stay what it is.
@@ -56,6 +64,7 @@ class SmallDual {
     if (values > static_cast<Integer>(memory_.size())) memory_ = Memory(values + values / 4);
     for (auto* array : {&low_, &high_, &width_}) array->resize(static_cast<std::size_t>(begin));
     for (auto* array : {&f_, &diagonal_}) array->resize(low_.size());
+    along_.begin(low_.size());
     for (Side& side : sides_) {
       side.value.resize(low_.size());
       for (auto* array : {&side.grow, &side.fall}) array->resize(low_.size());
@@ -165,7 +174,10 @@ class SmallDual {
   static constexpr T kInfinity = std::numeric_limits<T>::infinity();
   static constexpr Integer kLine = 64 / sizeof(T);
 
-  static constexpr int kChains = 2;  // of comparisons that need not wait for each other
+  static constexpr int kChains = 2;            // of comparisons that need not wait for each other
+  static constexpr double kLeastShare = 1e-2;  // of a pair's curvature: what is less may be rounding
+
+  static constexpr double kUnseen = 16 * std::numeric_limits<T>::epsilon();  // too, of both diagonals
 
   // Of shrinking. A step on fewer rows takes as long as one on so many: there is nothing to gain.
   static constexpr Integer kLeastRows = 256;
@@ -184,6 +196,7 @@ class SmallDual {
     Integer steps = 0, copied = 0, next = patience;
     while (steps < most && ends.greatest - ends.least > stop) {
       if (may_shrink && steps >= next) {
+        settle();
         // One value is copied in the time in which a step reads a register of them.
         const Integer copies = kReadsOfStep * (steps - copied) * rows / kLanes<T>;
         const Integer taken = run_on_some<sides>(copies, stop, most - steps, watch);
@@ -197,28 +210,85 @@ class SmallDual {
       }
       Side& side = sides_[ends.side];
       const Integer i = ends.where_least;
-      const Integer j = partner<several>(i, ends.least, side);
+      const Integer j = along_.curvature > 0
+                            ? partner<several, may_turn<sides, several>>(i, ends.least, side)
+                            : partner<several, false>(i, ends.least, side);
       if (j < 0) break;
       const std::size_t part_i = part_of_[i], part_j = part_of_[j];
       const double K_ij = part_i == part_j ? static_cast<double>(row(i)[j - parts_[part_i].begin]) : 0.0;
       const double eta = PairStep::curvature(diagonal_[i], diagonal_[j], K_ij);
-      const T step =
-          static_cast<T>(PairStep::take(f_[j] + side.fall[j] - ends.least, eta, side.value[i],
-                                        ceiling(i, ends.side), side.value[j], floor(j, ends.side)));
+      const double slope = f_[j] + side.fall[j] - ends.least;
       ++steps;
-      mark(i);
-      mark(j);
-      if (part_i == part_j) {
-        move<false, sides, several>(part_i, row(i), row(j), step);
+      if constexpr (may_turn<sides, several>) {
+        if (!go_along(i, j, slope, eta)) go_alone(i, j, slope, eta);
       } else {
-        move<true, sides, several>(part_i, row(i), nullptr, step);
-        move<true, sides, several>(part_j, row(j), nullptr, -step);
+        const T step = take_pair(i, j, slope, eta, ends.side);
+        if (part_i == part_j) {
+          move<Rows::pair, sides, several>(part_i, row(i), row(j), step);
+        } else {
+          move<Rows::one, sides, several>(part_i, row(i), nullptr, step);
+          move<Rows::one, sides, several>(part_j, row(j), nullptr, -step);
+        }
       }
       ends = worst<sides>();
       const Integer moved = parts_[part_i].size() + (part_i == part_j ? 0 : parts_[part_j].size());
       if (watch.spend(2 * moved + parts_[part_i].size())) break;
     }
+    settle();
     return steps;
+  }
+
+  // Steps of a set of one part and one side may take the last direction along.
+  template <int sides, bool several>
+  static constexpr bool may_turn = sides == 1 && !several;
+
+  // The step of a pair alone, as its multipliers have it.
+  T take_pair(Integer i, Integer j, double slope, double eta, int side) {
+    std::vector<double>& value = sides_[side].value;
+    const double step = PairStep::take(slope, eta, value[i], ceiling(i, side), value[j], floor(j, side));
+    mark(i);
+    mark(j);
+    return static_cast<T>(step);
+  }
+
+  // The same, and all that follows from it; without a wall on the way, the pair is the next direction.
+  void go_alone(Integer i, Integer j, double slope, double eta) {
+    settle();
+    const T step = take_pair(i, j, slope, eta, 0);
+    const bool is_rounding = eta <= kUnseen * (diagonal_[i] + diagonal_[j]);
+    if (is_rounding || !is_inside(i) || !is_inside(j))
+      return move<Rows::pair, 1, false>(0, row(i), row(j), step);
+    along_.curvature = eta;
+    along_.add(i, 1.0, *this);
+    along_.add(j, -1.0, *this);
+    move<Rows::first, 1, false>(0, row(i), row(j), step);
+  }
+
+  // Goes along the pair and the last direction, where there is one and no wall is on the way.
+  bool go_along(Integer i, Integer j, double slope, double eta) {
+    if (!(along_.curvature > 0)) return false;
+    const double both = static_cast<double>(along_.product[i]) - static_cast<double>(along_.product[j]);
+    const double turn = -both / along_.curvature, curvature = eta + both * turn;
+    if (!(curvature > kLeastShare * eta)) return false;
+    const double step = slope / curvature;
+    if (!along_.turn(i, j, turn, step, *this)) return false;
+    along_.curvature = curvature;
+    for (const Integer k : {i, j}) {
+      sides_[0].value[k] = along_.value[along_.place[k]];
+      mark(k);
+    }
+    move<Rows::along, 1, false>(0, row(i), row(j), static_cast<T>(step), static_cast<T>(turn));
+    return true;
+  }
+
+  // Gives the multipliers of the last direction back, and forgets it.
+  void settle() {
+    for (Integer a = 0; a < along_.count; ++a) {
+      sides_[0].value[along_.slots[a]] = along_.value[a];
+      along_.place[along_.slots[a]] = -1;
+    }
+    along_.curvature = 0;
+    along_.count = 0;
   }
 
   struct Part {
@@ -239,6 +309,62 @@ class SmallDual {
     std::vector<double> value;   // of each slot
     std::vector<T> grow, fall;   // too, as `mark` says
     std::vector<Extremes> ends;  // of each part
+  };
+  // What a step of a set of one part adds to f: a row of the matrix, two of them, the same as the first
+  // of a direction, or with the last direction along.
+  enum class Rows { one, pair, first, along };
+
+  // The direction of the last steps. Its multipliers are here, side by side, in the first `count` places.
+  struct Direction {
+    std::vector<T> product;      // K p, of each slot
+    std::vector<Integer> place;  // of each slot; -1 where it does not move
+    std::vector<Integer> slots;
+    std::vector<double> p, value, low, high;
+    double curvature = 0;  // p'Kp; 0 where there is no direction
+    Integer count = 0;
+
+    void begin(std::size_t size) {
+      for (auto* array : {&p, &value, &low, &high}) array->resize(size);
+      product.resize(size);
+      slots.resize(size);
+      place.assign(size, -1);
+      curvature = 0;
+      count = 0;
+    }
+    // Slot k goes along by `by`, in units of the step.
+    void add(Integer k, double by, const SmallDual& set) {
+      if (place[k] >= 0) {
+        p[place[k]] += by;
+        return;
+      }
+      const double beta = set.sides_[0].value[k], width = set.width_[k];
+      const bool is_above = beta > 0 || (beta == 0 && by > 0);
+      slots[count] = k;
+      p[count] = by;
+      value[count] = beta;
+      low[count] = width > 0 && is_above ? 0.0 : set.low_[k];
+      high[count] = width > 0 && !is_above ? 0.0 : set.high_[k];
+      place[k] = count++;
+    }
+    // Turns to a pair, and goes there unless a wall is on the way; then only p has changed.
+    bool turn(Integer i, Integer j, double by, double step, const SmallDual& set) {
+      double *const p_ = p.data(), *const value_ = value.data();
+#pragma omp simd
+      for (Integer a = 0; a < count; ++a) p_[a] *= by;
+      add(i, 1.0, set);
+      add(j, -1.0, set);
+      const double *low_ = low.data(), *high_ = high.data();
+      double room = INFINITY;
+#pragma omp simd reduction(min : room)
+      for (Integer a = 0; a < count; ++a) {
+        const double next = value_[a] + step * p_[a];
+        room = std::min(room, std::min(next - low_[a], high_[a] - next));
+      }
+      if (!(room > 0)) return false;
+#pragma omp simd
+      for (Integer a = 0; a < count; ++a) value_[a] += step * p_[a];
+      return true;
+    }
   };
   // Numbers that are not initialised. Of many, the first touch of a page would take as long as their
   // values.
@@ -284,6 +410,11 @@ class SmallDual {
     sides_[0].grow[k] = !(beta < high_[k]) ? kInfinity : beta < 0 ? -width : width;
     sides_[0].fall[k] = !(beta > low_[k]) ? -kInfinity : beta > 0 ? width : -width;
   }
+  // Whether beta is neither at a wall nor at the kink.
+  bool is_inside(Integer k) const {
+    const double beta = sides_[0].value[k];
+    return beta > low_[k] && beta < high_[k] && (beta != 0 || !(width_[k] > 0));
+  }
   double ceiling(Integer k, int side) const {
     if (two_sides_) return side ? 0.0 : high_[k];
     return KernelDual::ceiling(sides_[0].value[k], high_[k], width_[k]);
@@ -296,7 +427,7 @@ class SmallDual {
   template <int sides, bool several>
   Worst look() {
     for (std::size_t p = 0; p < parts_.size(); ++p)
-      move<true, sides, several>(p, row(parts_[p].begin), nullptr, T{});
+      move<Rows::one, sides, several>(p, row(parts_[p].begin), nullptr, T{});
     return worst<sides>();
   }
 
@@ -418,12 +549,13 @@ class SmallDual {
     return slot < kInfinity ? static_cast<Integer>(slot) : -1;
   }
 
-  // f += step (K_i - K_j), or step K_i alone, in one part, and its new extremes, in one pass. Where the
-  // greatest one is, is asked only where there are several parts.
-  template <bool alone, int sides, bool several>
-  void move(std::size_t number, const T* row_i, const T* row_j, T step) {
+  // f += step (K_i - K_j), or step K_i alone, in one part, and its new extremes, in one pass; or step Kp
+  // with Kp <- K_i - K_j + turn Kp. Where the greatest one is, is asked only where there are several parts.
+  template <Rows rows, int sides, bool several>
+  void move(std::size_t number, const T* row_i, const T* row_j, T step, T turn = T{}) {
     const Part part = parts_[number];
     T* const f = f_.data() + part.begin;
+    T* const product = along_.product.data();
     const T *grow[sides], *fall[sides];
     D least[sides][kChains], greatest[sides][kChains];
     D where_least[sides][kChains]{}, where_greatest[sides][kChains]{};
@@ -438,11 +570,11 @@ class SmallDual {
     D slots = counting(part.begin);
     in_chains(part.size(), [&](Integer k, int c) {
       D now = maxmargin::load<T>(f + k);
-      if constexpr (alone) {
-        now += step * maxmargin::load<T>(row_i + k);
-      } else {
-        now += step * (maxmargin::load<T>(row_i + k) - maxmargin::load<T>(row_j + k));
-      }
+      D change = maxmargin::load<T>(row_i + k);
+      if constexpr (rows != Rows::one) change -= maxmargin::load<T>(row_j + k);
+      if constexpr (rows == Rows::along) change += turn * maxmargin::load<T>(product + k);
+      if constexpr (rows == Rows::first || rows == Rows::along) store<T>(product + k, change);
+      now += step * change;
       store<T>(f + k, now);
       for (int s = 0; s < sides; ++s) {
         const D growing = now + maxmargin::load<T>(grow[s] + k);
@@ -473,7 +605,7 @@ class SmallDual {
   // The j whose pair with i gains most: the largest (f_j - f_i)^2 / curvature. Of the parts that i is not
   // in, only the rows with the largest f are looked at. Fractions are compared by products, since a
   // division takes as long as all the rest.
-  template <bool several>
+  template <bool several, bool turns>
   Integer partner(Integer i, T f_i, const Side& side) const {
     const std::size_t own_part = part_of_[i];
     const Part& part = parts_[own_part];
@@ -482,6 +614,8 @@ class SmallDual {
     const T* const f = f_.data() + part.begin;
     const T* const fall = side.fall.data() + part.begin;
     const T* const diagonal = diagonal_.data() + part.begin;
+    const T* const product = along_.product.data();
+    const T of_i = turns ? product[i] : T{}, inverse = turns ? static_cast<T>(1 / along_.curvature) : T{};
     D best[kChains], below[kChains], where[kChains], slots = counting(part.begin);
     for (int c = 0; c < kChains; ++c) {
       best[c] = all<T>(0);
@@ -492,6 +626,10 @@ class SmallDual {
       const D difference = maxmargin::load<T>(f + k) + maxmargin::load<T>(fall + k) - f_i;
       D curvature = own + maxmargin::load<T>(diagonal + k) - 2 * maxmargin::load<T>(values + k);
       curvature = larger<T>(curvature, all<T>(static_cast<T>(PairStep::kLeastCurvature)));
+      if constexpr (turns) {
+        const D both = of_i - maxmargin::load<T>(product + k);
+        curvature = larger<T>(curvature - both * both * inverse, curvature * static_cast<T>(kLeastShare));
+      }
       const D positive = larger<T>(difference, D{});
       const D square = positive * positive;
       const auto better = square * below[c] > best[c] * curvature;
@@ -529,6 +667,7 @@ class SmallDual {
   double middle_ = 0;
   Side sides_[2];
   bool two_sides_ = false;
+  Direction along_;
   std::vector<Integer> moving_;      // slots of the rows that are taken apart
   std::unique_ptr<SmallDual> some_;  // and the set of these
 };

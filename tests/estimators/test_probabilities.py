@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from maxmargin import SVC, files
 from maxmargin.reductions.decompositions import OneAgainstOne
 from maxmargin.reductions.probabilities import sigmoid
-from maxmargin.solvers import WorkingSet
+from maxmargin.solvers import WorkingSet, sizes
 from scikit_learn import assert_passes
 
 IRIS = load_iris(return_X_y=True)
@@ -79,6 +79,19 @@ def test_folds_of_many_rows_begin_at_the_margins_of_all_rows(classes, monkeypatc
         peer = CalibratedClassifierCV(SVC(**options), ensemble=False, method="sigmoid")
         peer.fit(X, y, sample_weight=weights)
         np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_folds_side_by_side_are_those_one_after_the_other(classes, monkeypatch):
+    X, y = make_classification(
+        1050 * classes, 5, n_informative=4, n_redundant=0, n_classes=classes, flip_y=0.1, random_state=0
+    )
+    options = {"gamma": 0.2, "probability": True, "multi_class": "ovr", "random_state": 0}
+    side_by_side = [SVC(n_jobs=threads, **options).fit(X, y).predict_proba(X) for threads in (1, 2)]
+    monkeypatch.setattr(sizes, "ONE_THREAD_ROWS", 0)
+    one_by_one = SVC(n_jobs=1, **options).fit(X, y).predict_proba(X)
+    for probabilities in side_by_side:
+        np.testing.assert_array_equal(probabilities, one_by_one)
 
 
 def test_pairs_of_classes_are_as_good_as_those_of_libsvm(digits):

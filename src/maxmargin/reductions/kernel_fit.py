@@ -464,7 +464,34 @@ class KernelFit:
                 return
             for fit, of_fit in zip(fits, solved, strict=True):
                 fit._solved = of_fit
+        elif budget is None and len(fits) > 1 and first._goes_side_by_side:
+            yield from KernelFit._side_by_side_fits(fits)
+            return
         yield from (fit.solve() for fit in fits)
+
+    @property
+    def _goes_side_by_side(self) -> bool:
+        """Whether several such fits go side by side: their steps are too short for several threads."""
+        rows = self.problems.largest
+        if self._on_card or rows > sizes.ONE_THREAD_ROWS or (self._quick and self._is_short(rows)):
+            return False
+        return self.problems.rows.stored <= sizes.FEW_VALUES
+
+    @staticmethod
+    def _side_by_side_fits(fits: Sequence[KernelFit]) -> Iterator[Models]:
+        """The models of each fit, one after the other; all problems of all fits go side by side."""
+        running, count = fits[0].running, len(fits[0].problems)
+        threads = running.threads()
+        for fit in fits:
+            fit._side_by_side = min(threads, count * len(fits))
+            fit._prepare()
+
+        def solve_one(number: int, budget: Budget) -> Model:
+            fit, k = divmod(number, count)
+            return fits[fit]._solve_one(k, budget)
+
+        models = solve_each(count * len(fits), solve_one, running.seconds * len(fits), threads)
+        yield from (Models(models[k : k + count]) for k in range(0, len(models), count))
 
     def along_costs(self, weights: Matrix, Cs: Vector, budget: Budget) -> AlongCosts | None:
         """The problems with several lines of weights at one C after the other, upwards, in one call.
@@ -537,11 +564,15 @@ class KernelFit:
                 return self._at_once
         if self._on_card and self._at_will and self._starts is None and self.problems.several:
             self._starts = [Solution(alpha=alpha) for alpha in self._side_by_side_on_card()]
-        self._first: Problem | None = self.problems.problem(0)
-        self._ladder = self._ladder_of(find_way(self.running.solver, self._first, self.running.tol))
-        _ = self.running.seed  # before problems start side by side
+        self._prepare()
         count = len(self.problems)
         return Models(solve_each(count, self._solve_one, self.running.seconds, self._threads))
+
+    def _prepare(self) -> None:
+        """What problems that start side by side share."""
+        self._first: Problem | None = self.problems.problem(0)
+        self._ladder = self._ladder_of(find_way(self.running.solver, self._first, self.running.tol))
+        _ = self.running.seed
 
     def _ladder_of(self, way: Way) -> KernelLadder:
         """The ladder; a solver that was not configured by hand gets its share of the memory."""

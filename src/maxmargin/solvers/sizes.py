@@ -85,6 +85,9 @@ ALL_KERNEL_VALUES = 2_000
 """Rows up to which all values of the kernel are computed once, and shared by problems and certificates."""
 ONE_THREAD_PRODUCTS = 1_000_000
 """Products for all values of a kernel up to which a thread takes as long to begin as they take: 100 us."""
+ONE_THREAD_ROWS = 5_000
+"""Rows up to which several fits with few stored values go side by side, each on one thread: steps on so few
+are too short for two, and the whole ends soon."""
 SHARE_OF_CACHE = 0.5
 """The share of ``cache_size`` that all these values may take."""
 DOUBLE_ROWS = 2_000

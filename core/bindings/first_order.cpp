@@ -91,20 +91,21 @@ void bind_first_order(nb::module_& m) {
   m.def(
       "descend_on_columns",
       [](const AnyData& columns, const ConstVector& gradient, const ConstVector& curvatures,
-         const ConstVector& mixed, const Vector& z, const Vector& residuals, const Indices& order, double b,
-         double slope, double curvature, double threshold, Integer sweeps, double enough,
-         const Budget& budget) {
+         const ConstVector& mixed, const Vector& z, const Vector& residuals, const ConstIndices& order,
+         double b, double slope, double curvature, double threshold, Integer sweeps, double share,
+         double enough, const Budget& budget) {
         AnyColumnsModel model{columns.per_row(gradient).data(),     columns.per_row(curvatures).data(),
                               columns.per_row(mixed).data(),        columns.per_row(z).data(),
                               columns.per_column(residuals).data(), {0, b, slope, curvature, threshold}};
-        const std::span<Integer> visits = columns.row_numbers(order);
+        const std::span<const Integer> visits = columns.row_numbers(order);
         const Descent descent = interruptibly(budget, [&](Watch& watch) {
-          return descend_on_columns(columns.rows(), model, visits, sweeps, enough, watch);
+          return descend_on_columns(columns.rows(), model, visits, sweeps, share, enough, watch);
         });
-        return std::make_tuple(descent.sweeps, descent.violation, model.intercept.value);
+        return std::make_tuple(descent.gain, descent.violation, model.intercept.value);
       },
       "columns"_a, "gradient"_a, "curvatures"_a, "mixed"_a, "z"_a, "residuals"_a, "order"_a, nb::kw_only(),
-      "b"_a, "slope"_a, "curvature"_a, "threshold"_a, "sweeps"_a, "enough"_a, "budget"_a, Released());
+      "b"_a, "slope"_a, "curvature"_a, "threshold"_a, "sweeps"_a, "share"_a, "enough"_a, "budget"_a,
+      Released());
 
   nb::class_<Iterate>(m, "Iterate")
       .def(

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <vector>
 
 #include "data/rows.hpp"
 #include "machine/budget.hpp"
@@ -99,7 +100,21 @@ struct ColumnsModel {
 struct Descent {
   Integer sweeps = 0;
   double violation = 0;  // the largest that the last sweep over all columns has seen
+  double gain = 0;       // what the model has fallen by
 };
+
+// Lines 3 and 4 for one column; how far it was from optimal.
+template <class Model>
+double visit(Model& model, Integer j, double& gain) {
+  const double z = model.z[j], g = model.slope(j), h = model.curvature(j), t = model.threshold(j);
+  const auto [step, violation] = best_move(z, g, h, t);
+  if (step != 0) {
+    model.move(j, step);
+    model.z[j] = z + step;
+    gain -= step * (g + 0.5 * h * step) + t * (std::abs(z + step) - std::abs(z));
+  }
+  return violation;
+}
 
 // Sweeps over `order` until none of its columns is off by more than `enough`, or so many sweeps. Between
 // those over all columns, only such are visited as were not at 0 when they were seen last; `order`
@@ -115,13 +130,7 @@ Descent descend(Model& model, std::span<Integer> order, Integer most, double eno
     std::size_t kept = 0;
     for (std::size_t k = 0; k < visited; ++k) {  // 2
       const Integer j = order[k];
-      const double slope = model.slope(j), z = model.z[j];
-      const Move move = best_move(z, slope, model.curvature(j), model.threshold(j));  // 3
-      if (move.step != 0) {
-        model.move(j, move.step);  // 4
-        model.z[j] = z + move.step;
-      }
-      largest = std::max(largest, move.violation);
+      largest = std::max(largest, visit(model, j, descent.gain));
       if (model.z[j] != 0) std::swap(order[kept++], order[k]);
       if (watch.spend(model.work(j))) {
         descent.violation = largest;
@@ -141,6 +150,54 @@ Descent descend(Model& model, std::span<Integer> order, Integer most, double eno
     } else {
       visited = kept > 0 ? kept : order.size();
     }
+  }
+  return descent;
+}
+
+// Sweeps over `order`, until one of them gains no more than `share` of what all have gained, or none of the
+// columns is off by more than `enough`, or so many sweeps. After each of them those that were off most are
+// visited again, in turn, until they are off by half as much as the least of them was: as a rule these are
+// a few columns that nearly depend on each other, and all others wait for them. That may cost as much as
+// the sweep itself.
+template <class Model>
+Descent descend_worst_first(Model& model, std::span<const Integer> order, Integer most, double share,
+                            double enough, Watch& watch) {
+  constexpr double kWorst = 0.3;  // of the violation of all columns
+  constexpr double kBetter = 0.5;
+  Descent descent;
+  std::vector<double> violations(order.size());
+  std::vector<Integer> worst;
+  while (descent.sweeps < most) {
+    const double before = descent.gain;
+    double largest = 0;
+    Integer work = 0;
+    for (std::size_t k = 0; k < order.size(); ++k) {  // 2
+      const Integer j = order[k], spent = model.work(j);
+      violations[k] = visit(model, j, descent.gain);
+      largest = std::max(largest, violations[k]);
+      work += spent;
+      if (watch.spend(spent)) {
+        descent.violation = largest;
+        return descent;
+      }
+    }
+    ++descent.sweeps;
+    descent.violation = largest;
+    if (!(largest > enough)) break;
+    worst.clear();
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      if (violations[k] > kWorst * largest) worst.push_back(order[k]);
+    }
+    double left = largest;
+    while (left > kBetter * kWorst * largest && work > 0) {
+      left = 0;
+      for (const Integer j : worst) {
+        left = std::max(left, visit(model, j, descent.gain));
+        work -= model.work(j);
+        if (watch.spend(model.work(j))) return descent;
+      }
+    }
+    if (!(descent.gain - before > share * descent.gain)) break;
   }
   return descent;
 }

@@ -133,12 +133,12 @@ Descent descend_on_products(ProductsModel& model, std::span<Integer> order, Inte
   return descend(model, order, most, enough, watch);
 }
 
-Descent descend_on_columns(const AnyRows& columns, AnyColumnsModel& given, std::span<Integer> order,
-                           Integer most, double enough, Watch& watch) {
+Descent descend_on_columns(const AnyRows& columns, AnyColumnsModel& given, std::span<const Integer> order,
+                           Integer most, double share, double enough, Watch& watch) {
   return columns.visit([&]<class Columns>(const Columns& kind) {
     const auto& [gradient, curvatures, mixed, z, residuals, intercept] = given;
     ColumnsModel<View<Columns>> model{kind, gradient, curvatures, mixed, z, residuals, intercept};
-    const Descent descent = descend(model, order, most, enough, watch);
+    const Descent descent = descend_worst_first(model, order, most, share, enough, watch);
     given.intercept = model.intercept;
     return descent;
   });

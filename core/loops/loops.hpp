@@ -83,8 +83,8 @@ struct AnyColumnsModel {
   double *z, *residuals;
   ModelIntercept intercept;
 };
-Descent descend_on_columns(const AnyRows& columns, AnyColumnsModel& model, std::span<Integer> order,
-                           Integer most, double enough, Watch& watch);
+Descent descend_on_columns(const AnyRows& columns, AnyColumnsModel& model, std::span<const Integer> order,
+                           Integer most, double share, double enough, Watch& watch);
 
 Integer stochastic_subgradient(const AnyRows& rows, const Examples& examples, const StepRule& rule,
                                std::span<const Integer> order, std::span<const double> steps,

@@ -23,13 +23,13 @@ def coordinate_descent(
     sweeps,
     by_columns,
     whole,
-    feasible,
+    stored,
     intercept="none",
     s=1.0,
 ):
-    """Yield ``(w, b)`` after every working set; with ``whole`` it has all columns, and one Newton step.
+    """Yield ``(w, b)`` after every working set; with ``whole`` it has all columns.
 
-    ``feasible`` puts multipliers inside their box, and balances them where b is exact.
+    Of all columns, ``stored`` values are in memory.
     """
     cost_of_b = 1.0 / s if intercept == "regularised" else 0.0
 
@@ -39,19 +39,21 @@ def coordinate_descent(
     def multipliers(w, b):
         return -C * DERIVATIVE[loss](y * (X @ w + b))
 
-    lengths, tangent = np.linalg.norm(X, axis=0), None
+    lengths, lifted = np.linalg.norm(X, axis=0), True
+    dense = stored == X.size
     for _ in range(steps):  # 1
-        v = X.T @ (y * (multipliers(w, b) if tangent is None else feasible(tangent)))  # 2
-        W = np.arange(len(w)) if whole else working_set(w, v, lengths, least)  # 3
-        first = violation(w[W], X[:, W].T @ (multipliers(w, b) * y))
-        for _ in range(newton_steps):  # 4
-            a, tangent = multipliers(w, b), None  # 5
+        v = X.T @ (y * multipliers(w, b))  # 2
+        W = np.arange(len(w)) if whole else working_set(w, v, lengths, least, 2 if dense else 4)  # 3
+        for done in range(newton_steps):  # 4
+            a, margins, objective = multipliers(w, b), y * (X @ w + b), value(w, b)  # 5
             v = X[:, W].T @ (a * y)
-            h = C * SECOND_DERIVATIVE[loss](y * (X @ w + b))
+            h = C * SECOND_DERIVATIVE[loss](margins)
+            if lifted and loss == "logistic":
+                h = np.maximum(h, 0.5 * a**2 / (C * VALUE[loss](margins)))
             off = violation(w[W], v)
             model = Model(X[:, W], h, -v, -(a @ y), w[W], b, intercept, cost_of_b, by_columns=by_columns)
             if by_columns:
-                descend_by_columns(model, sweeps, 0.1 * off)  # 6
+                descend_by_columns(model, sweeps, objective, off)  # 6
             else:
                 for _ in range(20):
                     if descend(model, sweeps, min(0.01 if whole else 0.1, off) * off) or not jumps(model):
@@ -62,23 +64,27 @@ def coordinate_descent(
             slope = np.abs(z).sum() + cost_of_b * abs(c) - np.abs(w).sum() - cost_of_b * abs(b) - a @ change
             if not slope < 0.0:
                 break
-            part, before = 1.0, value(w, b)
+            promise = -(slope + 0.5 * h @ change**2) / objective
+            part = 1.0
             while (
-                value(w + part * (z - w), b + part * (c - b)) > (1.0 + 1e-14) * before + 0.01 * part * slope
+                value(w + part * (z - w), b + part * (c - b))
+                > (1.0 + 1e-14) * objective + 0.01 * part * slope
             ):
                 part *= 0.5  # 7
-            if part == 1.0:
-                tangent = a - h * change  # 9
             w, b = (w + part * (z - w), b + part * (c - b)) if part < 1.0 else (z, c)
-            if whole or violation(w[W], X[:, W].T @ (multipliers(w, b) * y)) <= 0.1 * first:  # 8
+            if done == 0:
+                first = promise
+            lifted = part < 1.0 or (lifted and (done > 0 or first > 0.01))
+            large = by_columns and model.work.sum() >= 2 * 0.1 * stored
+            if len(W) == len(w) or (part == 1.0 and (large or promise <= 0.1 * first)):  # 8
                 break
         yield w, b
 
 
-def working_set(w, v, lengths, least):
+def working_set(w, v, lengths, least, growth):
     inside, beyond = w != 0.0, np.abs(v) - 1.0
     outside = np.flatnonzero(~inside & (beyond > 0.0))
-    many = max(least, 2 * np.count_nonzero(inside))
+    many = max(least, growth * np.count_nonzero(inside))
     hardest = outside[np.argsort(-beyond[outside] / lengths[outside])[:many]]
     return np.union1d(np.flatnonzero(inside), hardest)
 
@@ -107,6 +113,7 @@ class Model:
         self.start = self.z.copy()
         self.z[(np.diag(self.H) == 0.0) & (np.abs(self.q) < self.t)] = 0.0
         self.follows = intercept == "regularised" and by_columns
+        self.work = 2 * np.count_nonzero(np.sqrt(h)[:, np.newaxis] * X, axis=0)
 
     def slope(self, j):
         return self.q[j] + self.H[j] @ (self.z - self.start)
@@ -119,6 +126,12 @@ class Model:
             goal = h * z - g
             self.z[j] = np.sign(goal) * max(abs(goal) - t, 0.0) / h  # 3
         return off
+
+    def value(self):
+        """Of the model, but for what it is at the start."""
+        change = self.z - self.start
+        held = self.t @ (np.abs(self.z) - np.abs(self.start))
+        return self.q @ change + 0.5 * change @ self.H @ change + held
 
     def intercept(self):
         if self.form == "regularised":
@@ -156,25 +169,53 @@ def descend(model, most, enough):
     return False
 
 
-def descend_by_columns(model, sweeps, enough):
-    few = max(1, sweeps // 3)
-    if descend(model, sweeps - few, enough):
-        return
+def sweep(model, most):
+    """Sweeps, each with the worst of its columns again, until one gains a tenth of what all have gained."""
+    if model.follows:
+        model.move(len(model.z) - 1)
+    before = gained = model.value()
+
+    def visit(j):
+        at, off = model.z[j], model.move(j)
+        if model.follows and model.z[j] != at:
+            model.move(len(model.z) - 1)
+        return off
+
+    for _ in range(most):
+        offs = np.array([visit(j) for j in model.order])
+        if not offs.max(initial=0.0) > 0.0:
+            break
+        worst = np.flatnonzero(offs > 0.3 * offs.max())
+        left, work = offs.max(), model.work.sum()
+        while left > 0.15 * offs.max() and work > 0:
+            left = max(visit(j) for j in worst)
+            work -= model.work[worst].sum()
+        gain, gained = gained - model.value(), model.value()
+        if not gain > 0.1 * (before - gained):
+            break
+    return before - gained, offs.max(initial=0.0)
+
+
+def descend_by_columns(model, sweeps, objective, off):
+    gained, _ = sweep(model, sweeps)
     for _ in range(20):
-        signs = np.sign(model.z[: len(model.w)])
-        if descend(model, few, enough):
+        if gained > 1e-3 * objective:
             return
-        if (signs != np.sign(model.z[: len(model.w)])).any():
-            return
-        if not jump(model, lambda H, right: conjugate_gradients(H, right, enough)):
+        before = model.value()
+        jump(model, conjugate_gradients)
+        gain = before - model.value()
+        more, left = sweep(model, 2)
+        gain += more
+        gained += gain
+        if not gain > 0.1 * gained and not (gained <= 1e-10 * objective and left > 0.1 * off):
             return
 
 
-def conjugate_gradients(H, right, enough):
-    """At most 30 of them, each scaled by the diagonal, until half of what is enough."""
+def conjugate_gradients(H, right):
+    """At most 8 of them, each scaled by the diagonal, until a tenth is left."""
     step, left, direction, last = np.zeros_like(right), right.copy(), np.zeros_like(right), np.inf
-    for _ in range(30):
-        if np.abs(left).max() <= 0.5 * enough:
+    for _ in range(8):
+        if np.abs(left).max() <= 0.1 * np.abs(right).max():
             break
         size = left @ (left / np.diag(H))
         direction = left / np.diag(H) + size / last * direction

@@ -64,18 +64,13 @@ def take_way(name, monkeypatch):
 def test_every_step_is_that_of_the_oracle(loss, intercept, way, layout, C, monkeypatch):
     take_way(way, monkeypatch)
     X, y = drawn(3)
-    problem = Problem.of(
-        LAYOUTS[layout](X), y, C, loss=loss, intercept=intercept, intercept_scaling=2.0, penalty="l1"
-    )
+    data = LAYOUTS[layout](X)
+    problem = Problem.of(data, y, C, loss=loss, intercept=intercept, intercept_scaling=2.0, penalty="l1")
     solver = CoordinateDescent(least_columns=4, sweeps=7, newton_steps=3)
     state = solver.init(problem, None)
-
-    def feasible(alpha):
-        problem.objective.make_feasible(alpha)
-        return alpha
-
-    options = {"loss": loss, "intercept": intercept, "s": 2.0, "feasible": feasible}
-    options |= {"by_columns": way == "columns", "whole": way == "whole"}
+    by_columns = way == "columns" or (way == "products" and sparse.issparse(data))
+    options = {"loss": loss, "intercept": intercept, "s": 2.0, "stored": problem.rows.stored}
+    options |= {"by_columns": by_columns, "whole": way == "whole"}
     options |= {"least": 4, "newton_steps": 3, "sweeps": 7}
     for w, b in oracle(X, y, problem.costs, state.w.copy(), state.b, 6, **options):
         state = solver.step(problem, state, ALL_CORES)

@@ -4,27 +4,28 @@
     minimise over (w, b)   |w|_1 + sum_i C_i loss(m_i),      m_i = y_i (<w, x_i> + b)
 
     1  repeat
-    2      v_j = sum_i a_i y_i x_ij for all columns j, with the multipliers of line 9, else a_i of line 5
+    2      a_i = -C_i loss'(m_i);      v_j = sum_i a_i y_i x_ij for all columns j
     3      W = the columns with w_j != 0, and of those with |v_j| > 1 the ones that pull hardest
     4      repeat
-    5          a_i = -C_i loss'(m_i);      h_i = C_i loss''(m_i);      v_j as in line 2 for j in W
+    5          a_i as in line 2;      h_i = C_i loss''(m_i), lifted far from the optimum;   v_j for j in W
     6          z, c = descend(w, b, -v, h): the model  -<v, z - w> + 1/2 sum_i h_i s_i^2 + |z|_1  on W,
                where the score of row i changes by  s_i = <z - w, x_i> + c - b
     7          t = 1, halved until the objective falls;   (w, b) += t (z - w, c - b)
-    8      until W is solved ten times better than all columns were
-    9      a_i = the last a_i - h_i y_i s_i, inside its box, if t = 1
+    8      until W is large, or a model gains a tenth of what the first one did
+    9      near the optimum: propose  a_i - h_i y_i s_i  of the last model, inside its box, if t = 1
 
     descend:
     1  repeat
-    2      for each j in W
+    2      for each j in W, and then again for those that were off most
     3          z_j = the minimiser of the model in this coordinate: a quadratic with a kink at 0
     4          the slopes of all others follow
     5      now and then: jump to the best point in the direction that is best for the signs of z
 
 At the optimum |v_j| <= 1 for all columns, and v_j is the sign of w_j where that is not 0: a column whose
 pull is below 1 stays out. Most are never looked at but in line 2. The best of a free b is a function of
-the columns, so that it follows each of them within the model. Where W is small its products
-sum_i h_i x_ij x_ik are written down, and a visit costs one number; else sweeps go over the columns.
+the columns, so that it follows each of them within the model. Of dense columns, where W is small, the
+products sum_i h_i x_ij x_ik are written down, and a visit costs one number. Else sweeps go over columns,
+until one of them gains a tenth of what all have gained: the next model gains more for its price.
 Divided by the largest |v_j|, a is a feasible dual point. The model's own multipliers, line 9, are feasible
 on W as soon as the model is solved, and near the optimum they are off by the square of the step only: so
 their gap falls with the objective, and not as slowly as the pulls do. Sweeps are in
@@ -57,19 +58,34 @@ _FEW_COLUMNS = 200
 twice the first working set."""
 _ALL_PRODUCTS = 1000
 """Columns in a working set up to which their products are written down: 8 megabytes."""
-_PAIRS_PER_VALUE = 40.0
-"""Products of two values of a row, per value, above which sweeps over sparse columns are cheaper."""
 _SOLVED = 0.1
-"""What a model, or a working set, leaves of how far columns were from optimal."""
+"""What a model leaves of how far columns were from optimal, where products are written down."""
+_SHARE = 0.1
+"""A model over the columns themselves is solved until a sweep gains no more than this share of what all
+have gained: then the next model gains more for its price."""
+_NEAR = 1e-3
+"""A model that gains no more than this share of the objective is near the optimum: most signs are right."""
+_HIDDEN = 1e-10
+"""One that gains no more than this is solved until columns are nearer to optimal: gains are rounding."""
+_PROMISING = 1e-2
+"""One that gains no more than this may have multipliers that prove something."""
+_SMALL = 0.1
+"""The share of all stored values that a small working set has: a few of its models cost less than a look at
+all columns."""
+_GROWTH, _GROWTH_OF_PRODUCTS = 4, 2
+"""How many columns may come into a working set for each that has a weight: fewer where their products are
+written down, whose price is the square of their number."""
+_LEFT = 0.1
+"""What the last model of a small working set gains, as a share of what the first one did."""
 _JUMPS = 20
 """Rounds of sweeps, with a jump between two of them."""
-_GRADIENTS = 30
+_GRADIENTS = 8
 """Conjugate gradients for a jump over the columns themselves, at most."""
 _ROUNDING = 1e-14
 """The share of the objective that rounding may hide. It falls as the square of how far columns are from
 optimal, and the gap as that itself: steps go on where only the second can be seen."""
 _GAIN = 0.5
-"""Such a step has to leave no more than this of the gap, or of what is off."""
+"""Such a step has to leave no more than this of the gap."""
 
 
 @dataclass(kw_only=True)
@@ -83,8 +99,12 @@ class State:
     w: Vector
     b: float
     margins: Vector
+    multipliers: Vector
+    """a_i at the point."""
     pulls: Vector
-    """v_j of all columns, at the point or at the multipliers of its last model."""
+    """v_j of all columns, with these multipliers."""
+    is_seen: bool
+    """Whether the two are those of the point as it is now."""
     primal: float
     gap: float
     """The relative gap, but for rounding."""
@@ -92,6 +112,11 @@ class State:
     """The best feasible multipliers so far."""
     dual: float = -np.inf
     """What they are worth, but for rounding."""
+    promise: float = np.inf
+    """What the last model fell by, as a share of the objective."""
+    lifted: bool = True
+    """Whether models are lifted to where they do not fall below 0: far from the optimum, and after a step
+    that had to be cut."""
     finished: bool = False
     """Whether a step found nothing to gain."""
 
@@ -103,10 +128,10 @@ class CoordinateDescent(Solver[State]):
     name: ClassVar[str] = "coordinate_descent"
     takes_l1: ClassVar[bool] = True
     least_columns: Count = 100
-    """The size of the first working set, if so many columns pull; later ones have twice as many columns as
-    w has entries that are not 0, or more."""
+    """The size of the first working set, if so many columns pull; later ones have up to five times as many
+    columns as w has entries that are not 0."""
     newton_steps: Count = 10
-    """The most steps on one working set."""
+    """The most steps on one working set; a large one gets one step that is not cut."""
     sweeps: Count = 30
     """The most sweeps before a jump."""
     seed: Seed = 0
@@ -148,34 +173,47 @@ class CoordinateDescent(Solver[State]):
             w=w,
             b=b,
             margins=margins,
+            multipliers=margins,
             pulls=lengths,
+            is_seen=False,
             primal=problem.regulariser(w, b) + problem.loss_sum(margins),
             gap=1.0,
         )
-        _look(problem, state, None, core.ALL_CORES)
+        _look(problem, state, core.ALL_CORES)
+        _take_dual(problem, state, state.multipliers.copy(), state.pulls)
         return state
 
     @one_blas_thread()
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One working set: lines 2 to 9."""
+        if not state.is_seen:
+            _look(problem, state, budget)  # 2
         which = self._working_set(state)  # 3
-        if not len(which):
+        before, first = (state.primal, state.gap), np.inf
+        if not len(which):  # and w is 0: nothing pulls
+            _take_dual(problem, state, state.multipliers.copy(), state.pulls)
             state.finished = True
             return state
         working = _Working(problem, state, which, self.sweeps, budget)
-        before = state.primal, state.gap
-        enough = _SOLVED * working.violation
-        for _ in range(self.newton_steps):  # 4
+        for done in range(self.newton_steps):  # 4
             end_if_stopped(budget)
-            earlier = working.value, working.violation
-            if not working.newton_step() or working.whole:  # of all columns, line 2 is a look at them
+            if not working.newton_step():
+                break
+            if done == 0:
+                first = state.promise
+                state.lifted &= working.tangent is None or first > _PROMISING
+            solved = not working.is_small or state.promise <= _LEFT * first
+            if working.whole or (solved and working.tangent is not None) or budget.spent:  # 8
                 break
             working.look()
-            fell = _fell(earlier, (working.value, working.violation))
-            if not fell or working.violation <= enough or budget.spent:  # 8
-                break
-        working.write_back()
-        _look(problem, state, working.tangent, budget)  # 9, 2
+        if state.promise <= _PROMISING or state.primal == before[0]:
+            if working.tangent is None:
+                _look(problem, state, budget)
+                _take_dual(problem, state, state.multipliers.copy(), state.pulls)
+            else:  # 9
+                alpha = working.tangent
+                problem.objective.make_feasible(alpha)
+                _take_dual(problem, state, alpha, _pulls(problem, state.columns, alpha, budget))
         state.finished = not _fell(before, (state.primal, state.gap))
         return state
 
@@ -186,7 +224,8 @@ class CoordinateDescent(Solver[State]):
         inside = state.w != 0.0
         beyond = np.abs(state.pulls) - 1.0
         outside = np.flatnonzero(~inside & (beyond > 0.0))
-        many = max(self.least_columns, 2 * int(np.count_nonzero(inside)))
+        growth = _GROWTH_OF_PRODUCTS if _is_dense(state) else _GROWTH
+        many = max(self.least_columns, growth * int(np.count_nonzero(inside)))
         if len(outside) > many:
             force = beyond[outside] / state.lengths[outside]
             outside = outside[np.argpartition(force, len(force) - many)[-many:]]
@@ -215,16 +254,24 @@ def _intercept_of_zero(problem: Problem) -> float:
     return two.best_intercept(np.zeros(2))[0]
 
 
-def _look(problem: Problem, state: State, alpha: Vector | None, budget: Budget) -> None:
-    """Line 2 for these multipliers, or else those of the point, and the gap."""
-    if alpha is None:
-        alpha = problem.multipliers(state.margins)
-    else:
-        problem.objective.make_feasible(alpha)
-    state.pulls = _pulls(problem, state.columns, alpha, budget)
-    factor = problem.best_multiple(alpha, state.pulls)
+def _is_dense(state: State) -> bool:
+    """Whether every row has a value in every column, as dense data have."""
+    columns = state.columns
+    return columns is not None and columns.stored == columns.count * len(state.margins)
+
+
+def _look(problem: Problem, state: State, budget: Budget) -> None:
+    """Multipliers and pulls at the point: line 2."""
+    state.multipliers = problem.multipliers(state.margins)
+    state.pulls = _pulls(problem, state.columns, state.multipliers, budget)
+    state.is_seen = True
+
+
+def _take_dual(problem: Problem, state: State, alpha: Vector, pulls: Vector) -> None:
+    """The gap with the best multiple of these multipliers, if they are the best so far."""
+    factor = problem.best_multiple(alpha, pulls)
     alpha *= factor
-    dual = problem.objective.dual(alpha, factor * problem.plain_dual_size(state.pulls), 0.0)
+    dual = problem.objective.dual(alpha, factor * problem.plain_dual_size(pulls), 0.0)
     if dual > state.dual:
         state.alpha, state.dual = alpha, dual
     state.gap = core.relative_gap(state.primal, state.dual)
@@ -245,44 +292,45 @@ def _products(columns: core.Data, values: Vector, budget: Budget) -> Vector:
 
 
 class _Working:
-    """A working set: its columns, and the point on them."""
+    """A working set: its columns, and the model on them."""
 
     def __init__(self, problem: Problem, state: State, which: Indices, sweeps: int, budget: Budget) -> None:
         self.problem, self.state, self.which, self.budget = problem, state, which, budget
         self.sweeps = sweeps
         self.whole = len(which) == len(state.w)
-        columns = state.columns
-        self.columns = columns if columns is None or self.whole else columns.take(which)
-        self.w, self.b, self.margins = state.w[which], state.b, state.margins
-        self.value = state.primal  # columns outside have no weight
+        self.columns, self.places = state.columns, which
+        """Columns, and where those of the working set are among them."""
+        self.w, self.b = state.w[which], state.b
+        self.multipliers, self.pulls = state.multipliers, state.pulls[which]
         self.tangent: Vector | None = None
-        """The multipliers of the last model, line 9, if it was followed to its best point."""
-        self.look()
-        self.rows: core.Data | None = None
-        """The rows of these columns, where products are written down."""
-        if self.columns is None:
-            self.rows = problem.rows.stored_data
-            return
-        count, stored = problem.rows.count, self.columns.stored
-        dense = stored == count * len(which)
-        if len(which) <= _ALL_PRODUCTS and (dense or stored <= _PAIRS_PER_VALUE * count):
-            self.rows = problem.rows.stored_data if self.whole else self.columns.transposed(budget)
-
-    def look(self) -> None:
-        """Multipliers and pulls at the point: line 5."""
-        self.multipliers = self.problem.multipliers(self.margins)
-        self.pulls = _pulls(self.problem, self.columns, self.multipliers, self.budget)
+        """The multipliers of the last model, line 9, unless the step to its best point was cut."""
+        self.stored = problem.rows.stored
+        """How many values the model has."""
 
     @property
-    def violation(self) -> float:
-        """How far the columns are from optimal."""
-        return self.problem.distance_from_optimal(self.w, self.pulls)
+    def has_products(self) -> bool:
+        """Whether the products of its columns are written down."""
+        return self.columns is None or (len(self.which) <= _ALL_PRODUCTS and _is_dense(self.state))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it gets several models: they cost less than looks, or than products of more columns."""
+        return self.has_products or self.stored < _SMALL * self.problem.rows.stored
+
+    def look(self) -> None:
+        """Multipliers and pulls of these columns at the point, for another model: line 5."""
+        assert self.columns is not None
+        if self.columns is self.state.columns:
+            self.columns, self.places = self.columns.take(self.which), np.arange(len(self.which))
+        self.w, self.b = self.state.w[self.which], self.state.b
+        self.multipliers = self.problem.multipliers(self.state.margins)
+        self.pulls = _pulls(self.problem, self.columns, self.multipliers, self.budget)
 
     def newton_step(self) -> bool:
         """Whether there was a step: lines 5 to 7."""
-        problem = self.problem
+        problem, state = self.problem, self.state
         self.tangent = None
-        curvatures = _curvatures(problem, self.multipliers)  # 5
+        curvatures = _curvatures(problem, self.multipliers, state.lifted)  # 5
         z, c = self._descended(curvatures)  # 6
         step, shift = z - self.w, c - self.b
         if not np.isfinite(step).all() or not (step.any() or shift):
@@ -291,45 +339,53 @@ class _Working:
         threshold = _threshold(problem)
         held = float(np.abs(self.w).sum()) + threshold * abs(self.b)
         slope = float(np.abs(z).sum()) + threshold * abs(c) - held - core.dot(self.multipliers, change)
+        curved = curvatures * change
+        tangent = self.multipliers - curved
+        self.tangent = tangent if np.isfinite(tangent).all() else None
         if not slope < 0.0:
             return False
+        state.promise = -(slope + 0.5 * core.dot(curved, change)) / state.primal
         factor = 1.0
         while True:  # 7
             w, b = self.w + factor * step, self.b + factor * shift
             if factor == 1.0:
                 w = z
-            margins = self.margins + factor * change
+            margins = state.margins + factor * change
             value = float(np.abs(w).sum()) + threshold * abs(b) + problem.loss_sum(margins)
-            if value <= self.value + 0.01 * factor * slope + _ROUNDING * self.value:
+            if value <= state.primal + 0.01 * factor * slope + _ROUNDING * state.primal:
                 break
             factor *= 0.5
             if factor < 1e-10:
                 return False
-        if factor == 1.0:
-            tangent = self.multipliers - curvatures * change
-            self.tangent = tangent if np.isfinite(tangent).all() else None
-        self.w, self.b, self.margins, self.value = w, b, margins, value
+        state.w[self.which], state.b, state.margins, state.primal = w, b, margins, value
+        state.is_seen = False
+        if factor < 1.0:
+            state.lifted, self.tangent = True, None
         return True
 
     def _scores(self, step: Vector) -> Vector:
         """What a step of the columns adds to the score of every row."""
         if self.columns is None:
             return self.problem.rows.scores(step, self.budget)
-        scores = np.empty(self.problem.rows.count)
-        core.combine(self.columns, step, scores, self.budget)
+        scores, spread = np.empty(self.problem.rows.count), np.zeros(self.columns.count)
+        spread[self.places] = step
+        core.combine(self.columns, spread, scores, self.budget)
         return scores
 
     def _descended(self, curvatures: Vector) -> tuple[Vector, float]:
-        off = self.violation
-        if self.rows is None:
-            return self._on_columns(curvatures, _SOLVED * off)
-        # Where sweeps are cheap beside the products steps square what is off, and first of all where
-        # every step writes the products of the same columns down again.
-        solved = _SOLVED * _SOLVED if self.whole else _SOLVED
-        return self._on_products(self.rows, curvatures, min(solved, off) * off)
+        if self.columns is None or (self.whole and self.has_products):
+            return self._on_products(self.problem.rows.stored_data, curvatures)
+        if self.has_products:
+            rows = self.columns.take(self.places).transposed(self.budget)
+            return self._on_products(rows, curvatures)
+        return self._on_columns(self.columns, curvatures)
 
-    def _on_products(self, rows: core.Data, curvatures: Vector, enough: float) -> tuple[Vector, float]:
+    def _on_products(self, rows: core.Data, curvatures: Vector) -> tuple[Vector, float]:
         problem, size = self.problem, len(self.w)
+        # Sweeps are cheap beside the products: steps square what is off, and first of all where every step
+        # writes the products of the same columns down again.
+        off = problem.distance_from_optimal(self.w, self.pulls)
+        enough = min(_SOLVED * _SOLVED if self.whole else _SOLVED, off) * off
         has_intercept = problem.intercept is not Intercept.NONE
         lower = np.zeros((size + has_intercept, size + has_intercept))
         core.add_outer_products(rows, curvatures, lower, self.budget)
@@ -370,25 +426,21 @@ class _Working:
             return z, self.b - (slope + core.dot(mixed, z - self.w)) / curvature
         return z, self.b
 
-    def _on_columns(self, curvatures: Vector, enough: float) -> tuple[Vector, float]:
-        assert self.columns is not None
-        model = _ScaledColumns(self, self.columns, curvatures)
-        few = max(1, self.sweeps // 3)
-        if model.sweep(self.sweeps - few, enough) > enough:
-            for _ in range(_JUMPS):
-                signs = np.sign(model.z)
-                if model.sweep(few, enough) <= enough or self.budget.spent:
-                    break
-                # A jump is for the signs that z has: before they have settled it gains little.
-                if not np.array_equal(signs, np.sign(model.z)) or not model.jump(enough):
-                    break
+    def _on_columns(self, columns: core.Data, curvatures: Vector) -> tuple[Vector, float]:
+        model = _ScaledColumns(self, columns, curvatures)
+        self.stored = model.columns.stored
+        off, gained = self.problem.distance_from_optimal(self.w, self.pulls), model.sweep(self.sweeps)
+        for _ in range(_JUMPS):
+            # A jump is for the signs that z has: before most of them are right it gains little.
+            if gained > _NEAR * self.state.primal or self.budget.spent:
+                break
+            gain = model.jump() + model.sweep(2)
+            gained += gain
+            # What is off shows in the gap when the objective, which falls as its square, is all rounding.
+            hidden = gained <= _HIDDEN * self.state.primal and model.off > _SOLVED * off
+            if not gain > _SHARE * gained and not hidden:
+                break
         return model.z, self.b + model.shift
-
-    def write_back(self) -> None:
-        """Make the point that of the state."""
-        state = self.state
-        state.w[self.which], state.b, state.margins = self.w, self.b, self.margins
-        state.primal = self.value
 
 
 class _ScaledColumns:
@@ -398,7 +450,7 @@ class _ScaledColumns:
         problem, size = working.problem, len(working.w)
         self.budget, self.w, self.b = working.budget, working.w, working.b
         self.roots = np.sqrt(curvatures)
-        self.columns = columns.take_scaled(np.arange(size), self.roots)
+        self.columns = columns.take_scaled(working.places, self.roots)
         self.gradient, self.z = -working.pulls, working.w.copy()
         self.squares, self.residuals = np.empty(size), np.zeros(problem.rows.count)
         core.squared_norms(self.columns, self.squares, self.budget)
@@ -407,6 +459,8 @@ class _ScaledColumns:
         self.threshold = _threshold(problem)
         self.shift, self.order = 0.0, np.arange(size)
         """What b has moved by; and the columns in the order in which they are visited."""
+        self.off = 0.0
+        """How far the last sweep has seen them from optimal."""
         if problem.intercept is not Intercept.NONE:
             self.mixed = _products(self.columns, self.roots, self.budget)
             self.curvature = float(curvatures.sum())
@@ -416,10 +470,10 @@ class _ScaledColumns:
         """How the model rises with b, without its penalty."""
         return self.slope + core.dot(self.mixed, self.z - self.w) + self.shift * self.curvature
 
-    def sweep(self, most: int, enough: float) -> float:
-        """So many sweeps or fewer; how far the last one over all columns has seen them from optimal."""
+    def sweep(self, most: int) -> float:
+        """So many sweeps or fewer; what they gained."""
         self._settle()
-        _, off, moved = core.descend_on_columns(
+        gain, self.off, moved = core.descend_on_columns(
             self.columns,
             self.gradient + self.shift * self.mixed,
             self.squares,
@@ -432,17 +486,18 @@ class _ScaledColumns:
             curvature=self.curvature,
             threshold=self.threshold,
             sweeps=most,
-            enough=enough,
+            share=_SHARE,
+            enough=0.0,
             budget=self.budget,
         )
         self.shift += moved
-        return off
+        return float(gain)
 
-    def jump(self, enough: float) -> bool:
+    def jump(self) -> float:
         """Jump with all that are not 0, and b, in the direction that conjugate gradients find.
 
         These are products with all columns, which threads share, and there are fewer of them than there
-        would be sweeps. Whether there was a move.
+        would be sweeps. What it gained.
         """
         some = np.flatnonzero((self.z != 0.0) & (self.squares > 0.0))
         b = self.b + self.shift
@@ -454,7 +509,7 @@ class _ScaledColumns:
             before, thresholds = np.append(before, b), np.append(thresholds, self.threshold)
             gradient, diagonal = np.append(gradient, self.slope_of_b()), np.append(diagonal, self.curvature)
         if not len(before):
-            return False
+            return 0.0
 
         def effect_of(change: Vector) -> tuple[Vector, float]:
             spread, image = np.zeros_like(self.z), np.empty_like(self.roots)
@@ -467,8 +522,9 @@ class _ScaledColumns:
         slopes = gradient + thresholds * np.sign(before)
         step, left = np.zeros_like(before), -slopes
         direction, last = np.zeros_like(before), np.inf
+        enough = _SOLVED * float(np.abs(left).max())
         for _ in range(_GRADIENTS):
-            if self.budget.spent or float(np.abs(left).max()) <= _GAIN * enough:
+            if self.budget.spent or float(np.abs(left).max()) <= enough:
                 break
             scaled = left / diagonal
             size = core.dot(left, scaled)
@@ -482,14 +538,17 @@ class _ScaledColumns:
             left -= share * (np.append(turned, core.dot(self.roots, image)) if moves_b else turned)
         moved = best_move(before, step, thresholds, gradient, effect_of)
         if moved is None:
-            return False
+            return 0.0
         point, effect = moved
+        change = point - before
+        held = core.dot(thresholds, np.abs(point) - np.abs(before))
+        gain = -core.dot(gradient, change) - 0.5 * core.dot(effect, effect) - held
         self.z[some] = point[: len(some)]
         self.residuals += effect
         if moves_b:
             self.shift += float(point[-1]) - b
             self.residuals -= (float(point[-1]) - b) * self.roots
-        return True
+        return gain
 
     def _settle(self) -> None:
         """The best b for z, which it stays while columns move."""
@@ -519,11 +578,19 @@ def _threshold(problem: Problem) -> float:
     return 1.0 / problem.intercept_scaling if problem.intercept is Intercept.REGULARISED else 0.0
 
 
-def _curvatures(problem: Problem, multipliers: Vector) -> Vector:
-    """``C_i loss''(m_i)``, from ``-C_i loss'(m_i)``: line 5."""
+def _curvatures(problem: Problem, multipliers: Vector, lifted: bool) -> Vector:
+    """``C_i loss''(m_i)``, from ``-C_i loss'(m_i)``: line 5.
+
+    No loss is below 0. A model of the logistic loss is, where a row is on the wrong side by much: there the
+    loss is all slope, and the model falls without end. Lifted, it has the least curvature with which it
+    does not fall below 0: ``a_i^2 / (2 C_i loss)``. The model of a squared hinge touches 0 as it is.
+    """
     if problem.loss.name == "squared_hinge":
         return np.where(multipliers > 0.0, 2.0 * problem.costs, 0.0)
-    shares = np.divide(
-        multipliers, problem.costs, out=np.zeros_like(multipliers), where=problem.costs > 0.0
-    )
-    return multipliers * np.maximum(1.0 - shares, _LEAST_SHARE)
+    costs = problem.costs
+    shares = np.divide(multipliers, costs, out=np.zeros_like(multipliers), where=costs > 0.0)
+    plain = multipliers * np.maximum(1.0 - shares, _LEAST_SHARE)
+    if not lifted:
+        return plain
+    losses = -np.log1p(-np.minimum(shares, 1.0 - _LEAST_SHARE))  # over C_i
+    return np.maximum(plain, 0.5 * multipliers * np.divide(shares, losses, out=shares, where=losses > 0.0))

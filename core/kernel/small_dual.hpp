@@ -34,7 +34,8 @@ namespace maxmargin {
 //   p <- d + turn p,   turn = -d'Kp / p'Kp,   curvature p'Kp = d'Kd - (d'Kp)^2 / p'Kp before,
 //
 // so that it does not undo what was gained along p, and gains at least as much as the pair alone. Where a
-// multiplier would meet its wall, the pair goes alone, and where it does not meet one, the next p is d.
+// multiplier would meet its wall, the pair goes alone, and where it does not meet one, the next p is d. The
+// first steps, which find walls rather than a way, go alone, and so do all of an easy problem.
 //
 // The gradient has the precision of the matrix, without which it would not be known either. It is counted
 // from the middle of its extremes, so that in single precision the slopes that a step compares are small
@@ -181,8 +182,9 @@ class SmallDual {
 
   // Of shrinking. A step on fewer rows takes as long as one on so many: there is nothing to gain.
   static constexpr Integer kLeastRows = 256;
-  static constexpr double kShrinkTo = 0.5;    // rows are taken apart where at most this share may move
-  static constexpr double kLookAfter = 0.25;  // steps for each row until it is worth a look
+  static constexpr double kShrinkTo = 0.5;  // rows are taken apart where at most this share may move
+  static constexpr double kLookAfter =
+      0.25;  // steps for each row until it is worth a look, and until directions are
   static constexpr Integer kReadsOfStep = 3;  // registers that a step reads for those of one row
   static constexpr double kPartShare = 0.1;   // a smaller set brings the violation down to this share
 
@@ -220,7 +222,7 @@ class SmallDual {
       const double slope = f_[j] + side.fall[j] - ends.least;
       ++steps;
       if constexpr (may_turn<sides, several>) {
-        if (!go_along(i, j, slope, eta)) go_alone(i, j, slope, eta);
+        if (!go_along(i, j, slope, eta)) go_alone(i, j, slope, eta, steps > patience);
       } else {
         const T step = take_pair(i, j, slope, eta, ends.side);
         if (part_i == part_j) {
@@ -251,12 +253,12 @@ class SmallDual {
     return static_cast<T>(step);
   }
 
-  // The same, and all that follows from it; without a wall on the way, the pair is the next direction.
-  void go_alone(Integer i, Integer j, double slope, double eta) {
+  // The same, and all that follows from it; without a wall on the way, the pair may be the next direction.
+  void go_alone(Integer i, Integer j, double slope, double eta, bool may_begin) {
     settle();
     const T step = take_pair(i, j, slope, eta, 0);
     const bool is_rounding = eta <= kUnseen * (diagonal_[i] + diagonal_[j]);
-    if (is_rounding || !is_inside(i) || !is_inside(j))
+    if (!may_begin || is_rounding || !is_inside(i) || !is_inside(j))
       return move<Rows::pair, 1, false>(0, row(i), row(j), step);
     along_.curvature = eta;
     along_.add(i, 1.0, *this);

@@ -49,7 +49,9 @@ def fit_chunks(estimator: LinearSVC, chunks: Chunks, y: Any, sample_weight: Any)
     passes = LocalPasses(there, estimator._threads())
     with held_back() as interrupts:
         wanted = replace(wanted_of(estimator, chunks.memory), checkpoint=there.kept_in)
-        fitted = fit_in_passes(passes, wanted, chunks.surveyed)
+        # What a CPU has mapped has other last digits: on a GPU the first pass is made there again.
+        known = chunks.surveyed if there is chunks else None
+        fitted = fit_in_passes(passes, wanted, known)
         chunks.facts = fitted.facts
         take_fitted(estimator, fitted)
         if chunks.feature_names is not None:

@@ -109,6 +109,8 @@ class Problem:
     ) -> Problem:
         """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
         rows = rows_of(X)
+        if rows.count == 0:
+            raise ValueError("A problem needs at least one row. Got 0 rows. Look at how X was made.")
         labels = np.ascontiguousarray(y, dtype=np.float64)
         if labels.shape != (rows.count,):
             raise ValueError(

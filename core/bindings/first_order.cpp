@@ -91,13 +91,13 @@ void bind_first_order(nb::module_& m) {
   m.def(
       "descend_on_columns",
       [](const AnyData& columns, const ConstVector& gradient, const ConstVector& curvatures,
-         const ConstVector& mixed, const Vector& z, const Vector& residuals, const ConstIndices& order,
-         double b, double slope, double curvature, double threshold, Integer sweeps, double share,
-         double enough, const Budget& budget) {
+         const ConstVector& mixed, const Vector& z, const Vector& residuals, const Indices& order, double b,
+         double slope, double curvature, double threshold, Integer sweeps, double share, double enough,
+         const Budget& budget) {
         AnyColumnsModel model{columns.per_row(gradient).data(),     columns.per_row(curvatures).data(),
                               columns.per_row(mixed).data(),        columns.per_row(z).data(),
                               columns.per_column(residuals).data(), {0, b, slope, curvature, threshold}};
-        const std::span<const Integer> visits = columns.row_numbers(order);
+        const std::span<Integer> visits = columns.row_numbers(order);
         const Descent descent = interruptibly(budget, [&](Watch& watch) {
           return descend_on_columns(columns.rows(), model, visits, sweeps, share, enough, watch);
         });

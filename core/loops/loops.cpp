@@ -133,12 +133,13 @@ Descent descend_on_products(ProductsModel& model, std::span<Integer> order, Inte
   return descend(model, order, most, enough, watch);
 }
 
-Descent descend_on_columns(const AnyRows& columns, AnyColumnsModel& given, std::span<const Integer> order,
+Descent descend_on_columns(const AnyRows& columns, AnyColumnsModel& given, std::span<Integer> order,
                            Integer most, double share, double enough, Watch& watch) {
   return columns.visit([&]<class Columns>(const Columns& kind) {
     const auto& [gradient, curvatures, mixed, z, residuals, intercept] = given;
     ColumnsModel<View<Columns>> model{kind, gradient, curvatures, mixed, z, residuals, intercept};
-    const Descent descent = descend_worst_first(model, order, most, share, enough, watch);
+    const Descent descent = share > 0 ? descend_worst_first(model, order, most, share, enough, watch)
+                                      : descend(model, order, most, enough, watch);
     given.intercept = model.intercept;
     return descent;
   });

@@ -83,7 +83,8 @@ struct AnyColumnsModel {
   double *z, *residuals;
   ModelIntercept intercept;
 };
-Descent descend_on_columns(const AnyRows& columns, AnyColumnsModel& model, std::span<const Integer> order,
+// With a share the worst columns come first; without one sweeps end where all columns are near enough.
+Descent descend_on_columns(const AnyRows& columns, AnyColumnsModel& model, std::span<Integer> order,
                            Integer most, double share, double enough, Watch& watch);
 
 Integer stochastic_subgradient(const AnyRows& rows, const Examples& examples, const StepRule& rule,

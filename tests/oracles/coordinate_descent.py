@@ -24,12 +24,14 @@ def coordinate_descent(
     by_columns,
     whole,
     stored,
+    careful_after,
+    by_columns_with_care,
     intercept="none",
     s=1.0,
 ):
     """Yield ``(w, b)`` after every working set; with ``whole`` it has all columns.
 
-    Of all columns, ``stored`` values are in memory.
+    Of all columns, ``stored`` values are in memory. After so many working sets models are solved with care.
     """
     cost_of_b = 1.0 / s if intercept == "regularised" else 0.0
 
@@ -41,9 +43,14 @@ def coordinate_descent(
 
     lengths, lifted = np.linalg.norm(X, axis=0), True
     dense = stored == X.size
-    for _ in range(steps):  # 1
+    for step in range(steps):  # 1
+        if careful := step >= careful_after:
+            by_columns = by_columns_with_care
         v = X.T @ (y * multipliers(w, b))  # 2
-        W = np.arange(len(w)) if whole else working_set(w, v, lengths, least, 2 if dense else 4)  # 3
+        W = (
+            np.arange(len(w)) if whole else working_set(w, v, lengths, least, 2 if dense or careful else 4)
+        )  # 3
+        all_off = violation(w[W], v[W])
         for done in range(newton_steps):  # 4
             a, margins, objective = multipliers(w, b), y * (X @ w + b), value(w, b)  # 5
             v = X[:, W].T @ (a * y)
@@ -52,7 +59,9 @@ def coordinate_descent(
                 h = np.maximum(h, 0.5 * a**2 / (C * VALUE[loss](margins)))
             off = violation(w[W], v)
             model = Model(X[:, W], h, -v, -(a @ y), w[W], b, intercept, cost_of_b, by_columns=by_columns)
-            if by_columns:
+            if by_columns and careful:
+                descend_carefully(model, sweeps, 0.1 * off)
+            elif by_columns:
                 descend_by_columns(model, sweeps, objective, off)  # 6
             else:
                 for _ in range(20):
@@ -76,7 +85,11 @@ def coordinate_descent(
                 first = promise
             lifted = part < 1.0 or (lifted and (done > 0 or first > 0.01))
             large = by_columns and model.work.sum() >= 2 * 0.1 * stored
-            if len(W) == len(w) or (part == 1.0 and (large or promise <= 0.1 * first)):  # 8
+            if len(W) == len(w):  # 8
+                break
+            if careful and violation(w[W], X[:, W].T @ (multipliers(w, b) * y)) <= 0.1 * all_off:
+                break
+            if not careful and part == 1.0 and (large or promise <= 0.1 * first):
                 break
         yield w, b
 
@@ -211,11 +224,26 @@ def descend_by_columns(model, sweeps, objective, off):
             return
 
 
-def conjugate_gradients(H, right):
-    """At most 8 of them, each scaled by the diagonal, until a tenth is left."""
+def descend_carefully(model, sweeps, enough):
+    few = max(1, sweeps // 3)
+    if descend(model, sweeps - few, enough):
+        return
+    for _ in range(20):
+        signs = np.sign(model.z[: len(model.w)])
+        if descend(model, few, enough):
+            return
+        if (signs != np.sign(model.z[: len(model.w)])).any():
+            return
+        if not jump(model, lambda H, right: conjugate_gradients(H, right, 30, 0.5 * enough)):
+            return
+
+
+def conjugate_gradients(H, right, most=8, enough=None):
+    """At most so many of them, each scaled by the diagonal, until a tenth is left, or enough."""
     step, left, direction, last = np.zeros_like(right), right.copy(), np.zeros_like(right), np.inf
-    for _ in range(8):
-        if np.abs(left).max() <= 0.1 * np.abs(right).max():
+    enough = 0.1 * np.abs(right).max() if enough is None else enough
+    for _ in range(most):
+        if np.abs(left).max() <= enough:
             break
         size = left @ (left / np.diag(H))
         direction = left / np.diag(H) + size / last * direction

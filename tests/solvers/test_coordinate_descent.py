@@ -60,9 +60,12 @@ def take_way(name, monkeypatch):
     monkeypatch.setattr(coordinate_descent, "_ALL_PRODUCTS", products)
 
 
-@every_pair(loss=LOSSES, intercept=INTERCEPTS, way=WAYS, layout=LAYOUTS, C=[0.3, 1.0])
-def test_every_step_is_that_of_the_oracle(loss, intercept, way, layout, C, monkeypatch):
+@every_pair(
+    loss=LOSSES, intercept=INTERCEPTS, way=WAYS, layout=LAYOUTS, C=[0.3, 1.0], careful_after=[0, 2, 1000]
+)
+def test_every_step_is_that_of_the_oracle(loss, intercept, way, layout, C, careful_after, monkeypatch):
     take_way(way, monkeypatch)
+    monkeypatch.setattr(coordinate_descent, "_PATIENCE", 1000)
     X, y = drawn(3)
     data = LAYOUTS[layout](X)
     problem = Problem.of(data, y, C, loss=loss, intercept=intercept, intercept_scaling=2.0, penalty="l1")
@@ -71,12 +74,46 @@ def test_every_step_is_that_of_the_oracle(loss, intercept, way, layout, C, monke
     by_columns = way == "columns" or (way == "products" and sparse.issparse(data))
     options = {"loss": loss, "intercept": intercept, "s": 2.0, "stored": problem.rows.stored}
     options |= {"by_columns": by_columns, "whole": way == "whole"}
+    options |= {"careful_after": careful_after, "by_columns_with_care": way == "columns"}
     options |= {"least": 4, "newton_steps": 3, "sweeps": 7}
-    for w, b in oracle(X, y, problem.costs, state.w.copy(), state.b, 6, **options):
+    steps = oracle(X, y, problem.costs, state.w.copy(), state.b, 6, **options)
+    for done, (w, b) in enumerate(steps):
+        state.careful = done >= careful_after
         state = solver.step(problem, state, ALL_CORES)
         np.testing.assert_allclose(state.w, w, rtol=1e-6, atol=1e-8)
         np.testing.assert_array_equal(state.w == 0.0, w == 0.0)
         assert state.b == pytest.approx(b, rel=1e-6, abs=1e-8)
+
+
+def test_loose_models_end_after_steps_that_do_not_halve_the_gap():
+    X, y = drawn(3)
+    state = CoordinateDescent().init(Problem.of(X, y, loss="logistic", penalty="l1"), None)
+    state.gap = state.halved = 0.8
+    for waited in range(1, coordinate_descent._PATIENCE):
+        state.judge()
+        assert (state.waited, state.careful) == (waited, False)
+    state.gap = 0.4
+    state.judge()
+    assert (state.waited, state.halved, state.careful) == (0, 0.4, False)
+    state.gap, state.waited = 0.3, coordinate_descent._PATIENCE - 1
+    state.judge()
+    assert state.careful
+    state.gap = 0.1
+    state.judge()
+    assert state.careful  # for good
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_nothing_to_gain_with_loose_models_is_not_the_end(loss):
+    X, y = drawn(3)
+    problem = Problem.of(X, y, loss=loss, penalty="l1")
+    solver = CoordinateDescent()
+    state = solver.init(problem, None)
+    while not state.finished:
+        was_careful = state.careful
+        state = solver.step(problem, state, ALL_CORES)
+    assert was_careful
+    assert state.gap <= 1e-12
 
 
 @every_pair(loss=LOSSES, intercept=INTERCEPTS, C=[1e-3, 0.1, 10.0], way=WAYS, seed=range(4))

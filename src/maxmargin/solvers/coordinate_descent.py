@@ -25,7 +25,9 @@ At the optimum |v_j| <= 1 for all columns, and v_j is the sign of w_j where that
 pull is below 1 stays out. Most are never looked at but in line 2. The best of a free b is a function of
 the columns, so that it follows each of them within the model. Of dense columns, where W is small, the
 products sum_i h_i x_ij x_ik are written down, and a visit costs one number. Else sweeps go over columns,
-until one of them gains a tenth of what all have gained: the next model gains more for its price.
+until one of them gains a tenth of what all have gained: the next model gains more for its price. Where
+such loose models do not bring the gap down, or steps are cut, models are solved with care from then on:
+until columns are ten times nearer to optimal, and line 8 goes on until those of W are, too.
 Divided by the largest |v_j|, a is a feasible dual point. The model's own multipliers, line 9, are feasible
 on W as soon as the model is solved, and near the optimum they are off by the square of the step only: so
 their gap falls with the objective, and not as slowly as the pulls do. Sweeps are in
@@ -79,8 +81,15 @@ _LEFT = 0.1
 """What the last model of a small working set gains, as a share of what the first one did."""
 _JUMPS = 20
 """Rounds of sweeps, with a jump between two of them."""
-_GRADIENTS = 8
+_GRADIENTS, _GRADIENTS_WITH_CARE = 8, 30
 """Conjugate gradients for a jump over the columns themselves, at most."""
+_PAIRS_PER_VALUE = 40.0
+"""Products of two values of a row, per value, up to which careful models have those of sparse columns."""
+_PATIENCE = 12
+"""Steps that do not halve the gap, all of them together, before models are solved with care. Texts and
+other easy data halve it in 10 or fewer."""
+_CUT = 2
+"""How many such steps a model counts for whose step had to be cut."""
 _ROUNDING = 1e-14
 """The share of the objective that rounding may hide. It falls as the square of how far columns are from
 optimal, and the gap as that itself: steps go on where only the second can be seen."""
@@ -117,8 +126,21 @@ class State:
     lifted: bool = True
     """Whether models are lifted to where they do not fall below 0: far from the optimum, and after a step
     that had to be cut."""
+    careful: bool = False
+    """Whether models are solved with care from now on: loose ones were no good."""
+    halved: float = 1.0
+    """The gap when it was halved last."""
+    waited: int = 0
+    """How many steps ago that was."""
     finished: bool = False
     """Whether a step found nothing to gain."""
+
+    def judge(self) -> None:
+        """Count steps that do not halve the gap, and lose patience with loose models."""
+        self.waited += 1
+        if self.gap <= 0.5 * self.halved:
+            self.halved, self.waited = self.gap, 0
+        self.careful |= self.waited >= _PATIENCE
 
 
 @dataclass(frozen=True)
@@ -195,6 +217,7 @@ class CoordinateDescent(Solver[State]):
             state.finished = True
             return state
         working = _Working(problem, state, which, self.sweeps, budget)
+        enough = _SOLVED * working.violation
         for done in range(self.newton_steps):  # 4
             end_if_stopped(budget)
             if not working.newton_step():
@@ -202,11 +225,15 @@ class CoordinateDescent(Solver[State]):
             if done == 0:
                 first = state.promise
                 state.lifted &= working.tangent is None or first > _PROMISING
-            solved = not working.is_small or state.promise <= _LEFT * first
-            if working.whole or (solved and working.tangent is not None) or budget.spent:  # 8
+            loosely = working.tangent is not None and (
+                not working.is_small or state.promise <= _LEFT * first
+            )
+            if working.whole or budget.spent or (loosely and not state.careful):  # 8
                 break
             working.look()
-        if state.promise <= _PROMISING or state.primal == before[0]:
+            if state.careful and working.violation <= enough:
+                break
+        if state.careful or state.promise <= _PROMISING or state.primal == before[0]:
             if working.tangent is None:
                 _look(problem, state, budget)
                 _take_dual(problem, state, state.multipliers.copy(), state.pulls)
@@ -214,7 +241,10 @@ class CoordinateDescent(Solver[State]):
                 alpha = working.tangent
                 problem.objective.make_feasible(alpha)
                 _take_dual(problem, state, alpha, _pulls(problem, state.columns, alpha, budget))
-        state.finished = not _fell(before, (state.primal, state.gap))
+        state.judge()
+        fell = _fell(before, (state.primal, state.gap))
+        state.finished = state.careful and not fell
+        state.careful |= not fell
         return state
 
     def _working_set(self, state: State) -> Indices:
@@ -224,7 +254,7 @@ class CoordinateDescent(Solver[State]):
         inside = state.w != 0.0
         beyond = np.abs(state.pulls) - 1.0
         outside = np.flatnonzero(~inside & (beyond > 0.0))
-        growth = _GROWTH_OF_PRODUCTS if _is_dense(state) else _GROWTH
+        growth = _GROWTH_OF_PRODUCTS if state.careful or _is_dense(state) else _GROWTH
         many = max(self.least_columns, growth * int(np.count_nonzero(inside)))
         if len(outside) > many:
             force = beyond[outside] / state.lengths[outside]
@@ -310,18 +340,36 @@ class _Working:
     @property
     def has_products(self) -> bool:
         """Whether the products of its columns are written down."""
-        return self.columns is None or (len(self.which) <= _ALL_PRODUCTS and _is_dense(self.state))
+        if self.columns is None or len(self.which) > _ALL_PRODUCTS:
+            return self.columns is None
+        return _is_dense(self.state) or (self.state.careful and self._pairs_are_few())
 
     @property
     def is_small(self) -> bool:
         """Whether it gets several models: they cost less than looks, or than products of more columns."""
         return self.has_products or self.stored < _SMALL * self.problem.rows.stored
 
+    def _pairs_are_few(self) -> bool:
+        """Whether products of these sparse columns cost less than so many sweeps over them."""
+        assert self.columns is not None
+        stored = self._taken().stored
+        return stored <= _PAIRS_PER_VALUE * self.problem.rows.count
+
+    def _taken(self) -> core.Data:
+        """The columns of the working set alone."""
+        assert self.columns is not None
+        if self.columns is self.state.columns and not self.whole:
+            self.columns, self.places = self.columns.take(self.which), np.arange(len(self.which))
+        return self.columns
+
+    @property
+    def violation(self) -> float:
+        """How far its columns are from optimal."""
+        return self.problem.distance_from_optimal(self.w, self.pulls)
+
     def look(self) -> None:
         """Multipliers and pulls of these columns at the point, for another model: line 5."""
-        assert self.columns is not None
-        if self.columns is self.state.columns:
-            self.columns, self.places = self.columns.take(self.which), np.arange(len(self.which))
+        self._taken()
         self.w, self.b = self.state.w[self.which], self.state.b
         self.multipliers = self.problem.multipliers(self.state.margins)
         self.pulls = _pulls(self.problem, self.columns, self.multipliers, self.budget)
@@ -361,6 +409,7 @@ class _Working:
         state.is_seen = False
         if factor < 1.0:
             state.lifted, self.tangent = True, None
+            state.waited += _CUT
         return True
 
     def _scores(self, step: Vector) -> Vector:
@@ -384,7 +433,7 @@ class _Working:
         problem, size = self.problem, len(self.w)
         # Sweeps are cheap beside the products: steps square what is off, and first of all where every step
         # writes the products of the same columns down again.
-        off = problem.distance_from_optimal(self.w, self.pulls)
+        off = self.violation
         enough = min(_SOLVED * _SOLVED if self.whole else _SOLVED, off) * off
         has_intercept = problem.intercept is not Intercept.NONE
         lower = np.zeros((size + has_intercept, size + has_intercept))
@@ -429,7 +478,11 @@ class _Working:
     def _on_columns(self, columns: core.Data, curvatures: Vector) -> tuple[Vector, float]:
         model = _ScaledColumns(self, columns, curvatures)
         self.stored = model.columns.stored
-        off, gained = self.problem.distance_from_optimal(self.w, self.pulls), model.sweep(self.sweeps)
+        off = self.violation
+        if self.state.careful:
+            self._carefully(model, _SOLVED * off)
+            return model.z, self.b + model.shift
+        gained = model.sweep(self.sweeps)
         for _ in range(_JUMPS):
             # A jump is for the signs that z has: before most of them are right it gains little.
             if gained > _NEAR * self.state.primal or self.budget.spent:
@@ -441,6 +494,22 @@ class _Working:
             if not gain > _SHARE * gained and not hidden:
                 break
         return model.z, self.b + model.shift
+
+    def _carefully(self, model: _ScaledColumns, enough: float) -> None:
+        """Sweeps until columns are near enough to optimal, with jumps as soon as signs have settled."""
+        few = max(1, self.sweeps // 3)
+        model.sweep(self.sweeps - few, 0.0, enough)
+        for _ in range(_JUMPS):
+            if model.off <= enough:
+                break
+            signs = np.sign(model.z)
+            model.sweep(few, 0.0, enough)
+            if model.off <= enough or self.budget.spent:
+                break
+            if not np.array_equal(signs, np.sign(model.z)):
+                break
+            if not model.jump(_GRADIENTS_WITH_CARE, 0.5 * enough) > 0.0:
+                break
 
 
 class _ScaledColumns:
@@ -470,7 +539,7 @@ class _ScaledColumns:
         """How the model rises with b, without its penalty."""
         return self.slope + core.dot(self.mixed, self.z - self.w) + self.shift * self.curvature
 
-    def sweep(self, most: int) -> float:
+    def sweep(self, most: int, share: float = _SHARE, enough: float = 0.0) -> float:
         """So many sweeps or fewer; what they gained."""
         self._settle()
         gain, self.off, moved = core.descend_on_columns(
@@ -486,14 +555,14 @@ class _ScaledColumns:
             curvature=self.curvature,
             threshold=self.threshold,
             sweeps=most,
-            share=_SHARE,
-            enough=0.0,
+            share=share,
+            enough=enough,
             budget=self.budget,
         )
         self.shift += moved
         return float(gain)
 
-    def jump(self) -> float:
+    def jump(self, gradients: int = _GRADIENTS, enough: float = 0.0) -> float:
         """Jump with all that are not 0, and b, in the direction that conjugate gradients find.
 
         These are products with all columns, which threads share, and there are fewer of them than there
@@ -522,8 +591,8 @@ class _ScaledColumns:
         slopes = gradient + thresholds * np.sign(before)
         step, left = np.zeros_like(before), -slopes
         direction, last = np.zeros_like(before), np.inf
-        enough = _SOLVED * float(np.abs(left).max())
-        for _ in range(_GRADIENTS):
+        enough = enough or _SOLVED * float(np.abs(left).max())
+        for _ in range(gradients):
             if self.budget.spent or float(np.abs(left).max()) <= enough:
                 break
             scaled = left / diagonal

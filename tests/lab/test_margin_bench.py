@@ -147,7 +147,9 @@ def test_a_finger_moves_the_point_and_not_the_page(browse):
         page = opened.page
         page.set_viewport_size({"width": 360, "height": 600})
         # Everything has its new place when two frames have been drawn.
-        page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        page.evaluate(
+            "() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+        )
         opened.settle()
         box = page.locator(".handle").first.locator("path").last.bounding_box()
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -88,8 +88,9 @@ _PAIRS_PER_VALUE = 40.0
 _PATIENCE = 12
 """Steps that do not halve the gap, all of them together, before models are solved with care. Texts and
 other easy data halve it in 10 or fewer."""
-_CUT = 2
-"""How many such steps a model counts for whose step had to be cut."""
+_CUT, _UNSOLVED = 2, 4
+"""How many such steps a model counts for whose step had to be cut, and a working set on which all of its
+models gain much the same: each of them was solved too loosely for the next one to be nearly right."""
 _ROUNDING = 1e-14
 """The share of the objective that rounding may hide. It falls as the square of how far columns are from
 optimal, and the gap as that itself: steps go on where only the second can be seen."""
@@ -233,6 +234,8 @@ class CoordinateDescent(Solver[State]):
             working.look()
             if state.careful and working.violation <= enough:
                 break
+        else:
+            state.waited += _UNSOLVED
         if state.careful or state.promise <= _PROMISING or state.primal == before[0]:
             if working.tangent is None:
                 _look(problem, state, budget)

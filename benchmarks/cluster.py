@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from benchmarks import machine
 from benchmarks.report import table
 from benchmarks.solvers.base import MissingPackage
+from maxmargin.tools.words import amount
 
 SIZES = ((1_000_000, 20), (300_000, 100))
 """Rows and columns of the drawn data."""
@@ -85,7 +86,7 @@ def _ours(
     X: Any, y: Any, best: float, who: str, seconds: float, model: Any, sent: int | None = None
 ) -> Fit:
     value = objective(X, y, model.coef_[0], float(model.intercept_[0]))
-    rounds = f"{model.n_iter_} passes" if sent is not None else ""
+    rounds = amount(model.n_iter_, "pass", "passes") if sent is not None else ""
     gap = float(model.certificate_.relative_gap)
     return Fit(*X.shape, who, seconds, value / best - 1.0, gap, rounds, sent)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Products of rows whose values are bytes, exact and some ten times as quick as in double precision.
+"""Products of rows whose values are bytes, exact and several times as quick as in double precision.
 
 Values that are multiples 0 to 255 of one number, to the rounding of their type, are held as these multiples
 on the CPU as well: see core/kernel/kernel_rows.hpp. Tensor cores multiply signed bytes and add up in whole

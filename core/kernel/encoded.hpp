@@ -304,7 +304,8 @@ class Encoded {
     }
     if (bits) {
       const auto table = std::make_shared<const CountTable<T>>(kernel, columns.count);
-      const T most = *std::ranges::max_element(encoded.own_[static_cast<int>(Common::product)]);
+      const auto& ones = encoded.own_[static_cast<int>(Common::product)];
+      const T most = ones.empty() ? T{} : *std::ranges::max_element(ones);  // of no rows: none
       if (!table->empty()) encoded.set_table(table, static_cast<std::int32_t>(most));
     }
     return encoded;

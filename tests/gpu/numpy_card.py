@@ -18,6 +18,7 @@ from maxmargin.gpu.programs import Program
 from maxmargin.kernels.base import Kernel
 
 SET, LOOK, NEW_OF_A_SIDE, BINS = 1024, 4096, 256, 1024
+LEAST_BEND = 1e-3
 
 
 class OnCard(np.ndarray):
@@ -321,6 +322,7 @@ def _moved(K, alpha, f, y, costs, share, least, most, price):
     slope = y.astype(np.float64) - f
     rise, fall = np.where(y > 0, costs - alpha, alpha), np.where(y > 0, alpha, costs - alpha)
     own, enough = np.diag(K), None
+    way, felt, bend = np.zeros(len(y)), np.zeros(len(y)), 0.0  # the last way, K times it, and its curvature
     pairs = 0
     while pairs < most:
         candidates = np.where(rise > 0, slope, -np.inf)
@@ -334,18 +336,30 @@ def _moved(K, alpha, f, y, costs, share, least, most, price):
         if not up - down > enough:
             break
         with_i, of_i = (K[i], own[i]) if i >= 0 else (np.zeros(len(y)), 0.0)
-        lead, curve = up - slope, np.maximum(of_i + own - 2.0 * with_i, 1e-12)
-        gains = np.where((fall > 0) & (lead > 0), lead**2 / curve, -np.inf)
+        leads, curves = up - slope, np.maximum(of_i + own - 2.0 * with_i, 1e-12)
+        gains = np.where((fall > 0) & (leads > 0), leads**2 / curves, -np.inf)
         j = _first_of_the_largest(gains)
-        step = lead[j] / curve[j]
+        lead, curve = leads[j], curves[j]
         if price is not None and i >= 0 and up > price and (up - price) ** 2 / max(of_i, 1e-12) > gains[j]:
-            j, step = -1, (up - price) / max(of_i, 1e-12)
-        step = min(step, rise[i] if i >= 0 else np.inf, fall[j] if j >= 0 else np.inf)
+            j, lead, curve = -1, up - price, max(of_i, 1e-12)
+        pair, with_pair, most_of_pair = np.zeros(len(y)), with_i.copy(), np.inf
         if i >= 0:
-            rise[i], fall[i] = rise[i] - step, fall[i] + step
+            pair[i], most_of_pair = 1.0, rise[i]
         if j >= 0:
-            fall[j], rise[j] = fall[j] - step, rise[j] + step
-        slope = slope - step * (with_i - (K[j] if j >= 0 else 0.0))
+            pair[j], most_of_pair = -1.0, min(most_of_pair, fall[j])
+            with_pair -= K[j]
+        turn = -(felt @ pair) / bend if bend > 0 else 0.0
+        bent = curve + turn * (felt @ pair)
+        if bent > LEAST_BEND * curve and turn != 0:
+            far = lead / bent * (turn * way + pair)
+            turn = 0.0 if ((far > rise) | (-far > fall)).any() else turn
+        else:
+            turn = 0.0
+        step, bend = lead / bent, bent
+        if turn == 0:
+            step, bend = min(lead / curve, most_of_pair), curve if lead / curve <= most_of_pair else 0.0
+        way, felt = turn * way + pair, turn * felt + with_pair
+        rise, fall, slope = rise - step * way, fall + step * way, slope - step * felt
         pairs += 1
     left, used = np.where(y > 0, rise, fall), np.where(y > 0, fall, rise)
     return np.where(left <= 0, costs, np.clip(used, 0.0, costs)), pairs

@@ -71,7 +71,7 @@ def test_rounds_are_those_of_numpy(kernel, priced, shared):
         rounds = Rounds(rows, order, np.array([0, 600, len(y)]), y[order], costs[order], shared=shared)
         for _ in range(2):
             facts = rounds.select(price)
-            rounds.move(price, 0.5, 1e-3, 40)
+            rounds.move(price, 0.5, 1e-3, 20)
         each.append((rounds, facts))
     (there, told), (here, expected) = each
     np.testing.assert_allclose(np.array(told), np.array(expected), rtol=2e-3, atol=1e-3)

@@ -81,6 +81,15 @@ def test_values(name, kind, layout):
     np.testing.assert_allclose(kernel(X), expected(exact[0], exact[0]), rtol=tolerance, atol=tolerance)
 
 
+@every_pair(name=[*KERNELS, *MIXED], layout=LAYOUTS)
+def test_no_rows_have_no_values(name, layout):
+    kernel, _ = (KERNELS | MIXED)[name]
+    X, none = LAYOUTS[layout](table("dense", 5)), LAYOUTS[layout](table("dense", 0))
+    assert kernel(none).shape == (0, 0)
+    assert kernel(X, none).shape == (5, 0)
+    assert kernel(none, X).shape == (0, 5)
+
+
 @pytest.mark.parametrize("columns", [32, 33, 47, 784])
 def test_products_of_bytes_are_exact_where_most_are_zero(columns):
     """Like pictures: whole groups of columns are empty in some queries, in all of them, or in no row."""

@@ -5,6 +5,7 @@
 #define MOVER_WARPS (MOVERS / 32)
 #define EACH (SET / MOVERS)   // neighbouring rows of the set that each of them looks after
 #define ROWS_OF_WARP (32 * EACH)
+#define LEAST_BEND 1e-3f  // of a way, as a share of its pair's own: of less, hardly a digit would be right
 
 // A value and a slot in one number that grows with the value; the slot takes the place of its last ten bits. Of
 // equal values the first slot has the largest. It is never 0.
@@ -64,22 +65,31 @@ __global__ void gather_matrices(const float* matrix, Index count, const Index* b
 // changes of beta that are not 0, with their places, and in ``counts`` how many pairs moved and how many these are.
 //
 // One pair waits for the one before it, so what counts is the time from one to the next: few threads, which
-// have little to wait for each other, two barriers a pair, keys that hold a value and its slot, single precision
+// have little to wait for each other, three barriers a pair, keys that hold a value and its slot, single precision
 // (alpha itself moves by the sum of its steps, and rests exactly on its walls), and a step that every thread
 // computes for itself. Of rows that are alike but for a ten-thousandth, any may be taken.
+//
+// And fewer pairs: a pair d = e_i - e_j takes the last way p along, as in core/kernel/small_dual.hpp,
+//
+//   p <- d + turn p,   turn = -d'Kp / p'Kp,   bend p'Kp = d'Kd - (d'Kp)^2 / p'Kp before,
+//
+// so that it does not undo what was gained along p. Where a multiplier would meet its wall the pair goes alone,
+// and where it does not reach its own best point, the next one does, too. To ask for walls takes a barrier, which
+// waits no longer than the line of the matrix that is on its way meanwhile.
 __global__ void __launch_bounds__(MOVERS)
     move_pairs(const float* __restrict__ matrices, const Index* begins, const int* sets, double* alpha,
                const double* f, const float* y, const double* costs, float share, float least, int most,
                float* changes, int* places, int* counts, int priced, const double* price) {
   __shared__ unsigned best_up[MOVER_WARPS], best_down[MOVER_WARPS], best_gain[MOVER_WARPS];
-  __shared__ float up_of[MOVER_WARPS], lead_of[MOVER_WARPS], curve_of[MOVER_WARPS], diagonal[SET];
-  __shared__ float rise[SET], fall[SET];  // how far beta may
+  __shared__ float4 risers[MOVER_WARPS];   // of the best of each warp: its slope, how far it may rise, its (Kp)_i, K_ii
+  __shared__ float4 partners[MOVER_WARPS];  // what it leads by, the bend, how far it may fall, its (Kp)_j
   __shared__ int ranks[MOVER_WARPS];
   int part = blockIdx.x, thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, reader = lane % MOVER_WARPS;
   matrices += (Index)part * SET * SET;
   changes += (Index)part * SET, places += (Index)part * SET;
   float label[EACH], slope[EACH], own[EACH], may_rise[EACH], may_fall[EACH], b = priced ? (float)*price : 0.f;
-  float moved[EACH];  // of beta
+  float moved[EACH];            // of beta
+  float way[EACH], felt[EACH];  // p and K p
   int place[EACH];
   for (int k = 0; k < EACH; ++k) {
     int slot = thread * EACH + k;
@@ -89,67 +99,80 @@ __global__ void __launch_bounds__(MOVERS)
     double start = real ? alpha[at] : 0, left = real ? costs[at] - start : 0;
     label[k] = real ? y[at] : 1.f;
     slope[k] = real ? (float)((double)label[k] - f[at]) : 0.f;
-    diagonal[slot] = own[k] = real ? matrices[(Index)slot * SET + slot] : 1.f;
-    rise[slot] = may_rise[k] = (float)(label[k] > 0 ? left : start);
-    fall[slot] = may_fall[k] = (float)(label[k] > 0 ? start : left);
-    moved[k] = 0.f;
+    own[k] = real ? matrices[(Index)slot * SET + slot] : 1.f;
+    may_rise[k] = (float)(label[k] > 0 ? left : start);
+    may_fall[k] = (float)(label[k] > 0 ? start : left);
+    moved[k] = way[k] = felt[k] = 0.f;
   }
-  __syncthreads();
-  float enough = -1.f;
+  float enough = -1.f, bend = 0.f;  // of the last way; 0: there is none to take along
   int pairs = 0;
-  bool told = true;  // whether the others know how far this thread's rows may move
   for (; pairs < most; ++pairs) {
-    float up = -INFINITE, down = -INFINITE;
+    float4 riser = make_float4(-INFINITE, 0.f, 0.f, 0.f);
+    float down = -INFINITE;
     int i = thread * EACH;
     for (int k = 0; k < EACH; ++k) {
       float rising = may_rise[k] > 0 ? slope[k] : -INFINITE;
-      if (rising > up) up = rising, i = thread * EACH + k;
+      if (rising > riser.x) riser = make_float4(rising, may_rise[k], felt[k], own[k]), i = thread * EACH + k;
       down = fmaxf(down, may_fall[k] > 0 ? -slope[k] : -INFINITE);
     }
-    unsigned key = key_of(up, i), of_warp = largest_of_warp(key), down_of_warp = largest_of_warp(ordered(down));
-    if (key == of_warp) best_up[warp] = of_warp, up_of[warp] = up, best_down[warp] = down_of_warp;
+    unsigned key = key_of(riser.x, i), of_warp = largest_of_warp(key), down_of_warp = largest_of_warp(ordered(down));
+    if (key == of_warp) best_up[warp] = of_warp, risers[warp] = riser, best_down[warp] = down_of_warp;
     __syncthreads();
     i = slot_of(largest_of_warp(best_up[reader]));
     down = -unordered(largest_of_warp(best_down[reader]));
-    up = up_of[i / ROWS_OF_WARP];
-    if (!told)  // nobody reads these between the two barriers
-      for (int k = 0; k < EACH; ++k) rise[thread * EACH + k] = may_rise[k], fall[thread * EACH + k] = may_fall[k];
-    told = true;
+    riser = risers[i / ROWS_OF_WARP];
+    float up = riser.x;
     if (up == -INFINITE) i = -1;
     if (priced && b > up) up = b, i = -1;
     if (priced) down = fminf(down, b);
+    if (i < 0) riser = make_float4(up, INFINITE, 0.f, 0.f);
     float violation = up - down;
     if (enough < 0) enough = fmaxf(least, share * violation);
     if (!(violation > enough)) break;
-    float with_i[EACH], with_j[EACH], of_i = i >= 0 ? diagonal[i] : 0.f, gain = -1.f, lead = 0.f, curve = 1.f;
+    float with_i[EACH], with_j[EACH], gain = -1.f;
+    float4 partner = make_float4(0.f, 1.f, 0.f, 0.f);
     row_of(matrices, i, with_i);
     int j = thread * EACH;
     for (int k = 0; k < EACH; ++k) {
       float ahead = may_fall[k] > 0 ? fmaxf(up - slope[k], 0.f) : 0.f;
-      float bend = fmaxf(of_i + own[k] - 2.f * with_i[k], 1e-12f), gained = __fdividef(ahead * ahead, bend);
-      if (gained > gain) gain = gained, lead = ahead, curve = bend, j = thread * EACH + k;
+      float of_pair = fmaxf(riser.w + own[k] - 2.f * with_i[k], 1e-12f), gained = __fdividef(ahead * ahead, of_pair);
+      if (gained > gain) gain = gained, partner = make_float4(ahead, of_pair, may_fall[k], felt[k]), j = thread * EACH + k;
     }
     key = key_of(gain, j), of_warp = largest_of_warp(key);
-    if (key == of_warp) best_gain[warp] = of_warp, lead_of[warp] = lead, curve_of[warp] = curve;
+    if (key == of_warp) best_gain[warp] = of_warp, partners[warp] = partner;
     __syncthreads();
     j = slot_of(largest_of_warp(best_gain[reader]));
-    lead = lead_of[j / ROWS_OF_WARP];
-    float step = __fdividef(lead, curve_of[j / ROWS_OF_WARP]);
+    partner = partners[j / ROWS_OF_WARP];
     if (priced && i >= 0) {
-      float alone = __fdividef(up - b, fmaxf(of_i, 1e-12f));
-      if ((up - b) * alone > lead * step) j = -1, step = alone;
+      float of_one = fmaxf(riser.w, 1e-12f), ahead = up - b;
+      if (__fdividef(ahead * ahead, of_one) > __fdividef(partner.x * partner.x, partner.y))
+        partner = make_float4(ahead, of_one, INFINITE, 0.f), j = -1;
     }
     row_of(matrices, j, with_j);
-    if (i >= 0) step = fminf(step, rise[i]);
-    if (j >= 0) step = fminf(step, fall[j]);
-    for (int k = 0; k < EACH; ++k) slope[k] -= step * (with_i[k] - with_j[k]);
-    if ((i >= 0 && thread == i / EACH) || (j >= 0 && thread == j / EACH)) {
-      told = false;
-      for (int k = 0; k < EACH; ++k) {  // exactly 0 is left where all of a way is used
+    float common = riser.z - partner.w, turn = bend > 0 ? -__fdividef(common, bend) : 0.f;
+    float bent = partner.y + turn * common, step = __fdividef(partner.x, bent);
+    if (!(bent > LEAST_BEND * partner.y)) turn = 0.f;
+    if (turn != 0) {
+      bool meets = false;
+      for (int k = 0; k < EACH; ++k) {
         int slot = thread * EACH + k;
-        if (slot == i) may_rise[k] -= step, may_fall[k] += step, moved[k] += step;
-        if (slot == j) may_fall[k] -= step, may_rise[k] += step, moved[k] -= step;
+        float far = step * (turn * way[k] + (slot == i ? 1.f : 0.f) - (slot == j ? 1.f : 0.f));
+        meets |= far > may_rise[k] || -far > may_fall[k];
       }
+      if (__syncthreads_or(meets)) turn = 0.f;
+    }
+    if (turn == 0) {
+      float whole = __fdividef(partner.x, partner.y);
+      step = fminf(fminf(whole, riser.y), partner.z);
+      bent = step < whole ? 0.f : partner.y;
+    }
+    bend = bent;
+    for (int k = 0; k < EACH; ++k) {  // exactly 0 is left where all of a way is used
+      int slot = thread * EACH + k;
+      way[k] = turn * way[k] + (slot == i ? 1.f : 0.f) - (slot == j ? 1.f : 0.f);
+      felt[k] = turn * felt[k] + with_i[k] - with_j[k];
+      slope[k] -= step * felt[k];
+      may_rise[k] -= step * way[k], may_fall[k] += step * way[k], moved[k] += step * way[k];
     }
   }
   float change[EACH];

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <variant>
 #include <vector>
 
@@ -243,30 +242,36 @@ void Objective::make_feasible(std::span<double> alpha) const {
 namespace {
 
 // Whether b = 0 is the best regularised one: rows pull up and down with their C_i, or hold it at a kink.
-bool holds_zero(std::span<const double> kinks, std::span<const double> labels,
-                std::span<const double> costs) {
+bool holds_zero(const PointValues& kinks, std::span<const double> labels, std::span<const double> costs) {
   double up = 0, down = 0, held_up = 0, held_down = 0;
-  for (std::size_t i = 0; i < kinks.size(); ++i) {
-    const bool wants_more = labels[i] > 0;
-    up += wants_more && kinks[i] > 0 ? costs[i] : 0.0;
-    down += !wants_more && kinks[i] < 0 ? costs[i] : 0.0;
-    held_up += wants_more && kinks[i] == 0 ? costs[i] : 0.0;
-    held_down += !wants_more && kinks[i] == 0 ? costs[i] : 0.0;
-  }
+  kinks.for_each_block([&](std::size_t first, std::span<const double> block) {
+    for (std::size_t k = 0; k < block.size(); ++k) {
+      const bool wants_more = labels[first + k] > 0;
+      const double kink = block[k], cost = costs[first + k];
+      up += wants_more && kink > 0 ? cost : 0.0;
+      down += !wants_more && kink < 0 ? cost : 0.0;
+      held_up += wants_more && kink == 0 ? cost : 0.0;
+      held_down += !wants_more && kink == 0 ? cost : 0.0;
+    }
+  });
   return down <= up + held_up && up <= down + held_down;
 }
 
 // Where the kinks of rows with a free multiplier lie, and as far again: at an optimum they are all at b.
 template <class Loss>
-std::pair<double, double> among_free(std::span<const double> kinks, std::span<const double> alpha,
+std::pair<double, double> among_free(const PointValues& kinks, std::span<const double> alpha,
                                      const double* costs) {
+  if (alpha.empty()) return {-INFINITY, INFINITY};
   double low = INFINITY, high = -INFINITY;
+  kinks.for_each_block([&](std::size_t first, std::span<const double> block) {
 #pragma omp simd reduction(min : low) reduction(max : high)
-  for (std::size_t i = 0; i < alpha.size(); ++i) {
-    const bool free = alpha[i] > 0 && alpha[i] < Loss::upper(costs[i]);
-    low = std::min(low, free ? kinks[i] : INFINITY);
-    high = std::max(high, free ? kinks[i] : -INFINITY);
-  }
+    for (std::size_t k = 0; k < block.size(); ++k) {
+      const double own = alpha[first + k];
+      const bool free = own > 0 && own < Loss::upper(costs[first + k]);
+      low = std::min(low, free ? block[k] : INFINITY);
+      high = std::max(high, free ? block[k] : -INFINITY);
+    }
+  });
   if (!(low <= high)) return {-INFINITY, INFINITY};
   return {low - 0.5 * (high - low), high + 0.5 * (high - low)};
 }
@@ -309,18 +314,24 @@ std::pair<double, double> Objective::best_intercepts(std::span<const double> sco
   return visit(*this, [&]<class Loss>(Loss) -> std::pair<double, double> {
     if constexpr (requires { Loss::kKink; }) {
       // The losses' slope by b is a step function that rises by C_i at row i's kink.
-      const auto kinks = std::make_unique_for_overwrite<double[]>(scores.size());
+      const double* const label = labels.data();
+      const PointValues kinks{scores.size(), [=](std::size_t first, std::span<double> out) {
+                                const double *const own = label + first, *const score =
+                                                                             scores.data() + first;
+#pragma omp simd
+                                for (std::size_t k = 0; k < out.size(); ++k)
+                                  out[k] = Loss::kKink * own[k] - score[k];
+                                if (target == nullptr) return;
+#pragma omp simd
+                                for (std::size_t k = 0; k < out.size(); ++k)
+                                  out[k] = (Loss::kKink - 1 + target[first + k]) * own[k] - score[k];
+                              }};
       double positive = 0;
 #pragma omp simd reduction(+ : positive)
-      for (std::size_t i = 0; i < scores.size(); ++i) {
-        const double kink = target ? Loss::kKink - 1 + target[i] : Loss::kKink;
-        kinks[i] = kink * labels[i] - scores[i];
-        positive += labels[i] > 0 ? costs[i] : 0.0;
-      }
+      for (std::size_t i = 0; i < scores.size(); ++i) positive += labels[i] > 0 ? costs[i] : 0.0;
       // Where rows of neither sign pull at b = 0 it is best: a difference of sums might miss it.
-      if (ridge > 0 && holds_zero({kinks.get(), scores.size()}, labels, costs)) return {0, 0};
-      return weighted_quantile({kinks.get(), scores.size()}, costs, positive, ridge,
-                               among_free<Loss>({kinks.get(), scores.size()}, alpha, costs.data()));
+      if (ridge > 0 && holds_zero(kinks, labels, costs)) return {0, 0};
+      return weighted_quantile(kinks, costs, positive, ridge, among_free<Loss>(kinks, alpha, costs.data()));
     } else {
       if (target == nullptr) return smooth_intercepts<Loss>(scores);
       // With what a target adds to the score, the margin is y_i (score_i + b), as where all of them are 1.

@@ -19,44 +19,60 @@ struct Bracketed {
   double last = -INFINITY;  // the largest of their values
 };
 
-Bracketed points_in(std::span<const double> values, std::span<const double> weights, double low,
-                    double high) {
+Bracketed points_in(const PointValues& values, std::span<const double> weights, double low, double high) {
+  constexpr std::size_t kTogether = 8;  // of which hardly any is inside, as a rule
   Bracketed found;
-  double below = 0, last = -INFINITY;
-  std::size_t inside = 0;
-#pragma omp simd reduction(+ : below, inside) reduction(max : last)
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool counts = weights[i] > 0, left = counts && values[i] < low;
-    below += left ? weights[i] : 0.0;
-    last = std::max(last, left ? values[i] : -INFINITY);
-    inside += counts && !left && values[i] <= high ? 1 : 0;
-  }
-  found.below = below;
-  found.last = last;
-  found.inside.resize(inside + 1);  // every point is written, and the next one over it if it is outside
-  WeightedPoint* next = found.inside.data();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    *next = {values[i], weights[i]};
-    next += (weights[i] > 0) & !(values[i] < low) & (values[i] <= high);  // without a branch
-  }
-  found.inside.resize(inside);
+  values.for_each_block([&](std::size_t first, std::span<const double> value) {
+    const std::size_t size = value.size();
+    const double* const weight = &weights[first];
+    double held[PointValues::kBlock];  // the weights of those that are inside
+    double below = 0, last = -INFINITY;
+#pragma omp simd reduction(+ : below) reduction(max : last)
+    for (std::size_t i = 0; i < size; ++i) {
+      const double at = value[i], own = weight[i];
+      const double counted = own > 0 ? own : 0.0, place = own > 0 ? at : INFINITY;
+      below += place < low ? counted : 0.0;
+      const double left = place < low ? place : -INFINITY;
+      last = last > left ? last : left;
+      const double upto = place <= high ? counted : 0.0;
+      held[i] = place < low ? 0.0 : upto;
+    }
+    found.below += below;
+    found.last = std::max(found.last, last);
+    std::fill(held + size, held + (size + kTogether - 1) / kTogether * kTogether, 0.0);
+    for (std::size_t i = 0; i < size; i += kTogether) {
+      double some = 0;
+#pragma omp simd reduction(+ : some)
+      for (std::size_t k = 0; k < kTogether; ++k) some += held[i + k];
+      if (some == 0) continue;
+      for (std::size_t k = i; k < i + kTogether; ++k) {
+        if (held[k] > 0) found.inside.push_back({value[k], held[k]});
+      }
+    }
+  });
   return found;
 }
 
-// A bracket around the place where  ridge t + (weights up to t)  crosses the level, as a sample of about a
-// thousand points sees it. It may miss: whoever uses it has to look.
-std::pair<double, double> sampled_bracket(std::span<const double> values, std::span<const double> weights,
+// A bracket around the place where  ridge t + (weights up to t)  crosses the level, as a sample of a
+// thousand points or more sees it. It may miss: whoever uses it has to look.
+std::pair<double, double> sampled_bracket(const PointValues& values, std::span<const double> weights,
                                           double level, double ridge, double total) {
-  constexpr std::size_t kSample = 1024, kEitherSide = 80;  // five standard deviations of a rank
-  const std::size_t stride = values.size() / kSample;
+  // n^(2/3) points take about as long to sort as those to select from that are left between them.
+  const double root = std::cbrt(static_cast<double>(values.count));
+  const std::size_t wanted = std::max<std::size_t>(1024, static_cast<std::size_t>(root * root));
+  // Five standard deviations of a rank.
+  const std::size_t either_side = static_cast<std::size_t>(2.5 * std::sqrt(static_cast<double>(wanted)));
+  const std::size_t stride = values.count / wanted;
   if (stride < 4) return {-INFINITY, INFINITY};
   std::vector<WeightedPoint> sample;
-  sample.reserve(kSample + stride);
+  sample.reserve(wanted + stride);
   double sampled = 0;
-  for (std::size_t i = 0; i < values.size(); i += stride) {
+  for (std::size_t i = 0; i < values.count; i += stride) {
     if (weights[i] <= 0) continue;
-    sample.push_back({values[i], weights[i]});
-    sampled += weights[i];
+    WeightedPoint point{0, weights[i]};
+    values.read(i, std::span(&point.value, 1));
+    sample.push_back(point);
+    sampled += point.weight;
   }
   if (sample.empty()) return {-INFINITY, INFINITY};
   std::sort(sample.begin(), sample.end());
@@ -66,13 +82,13 @@ std::pair<double, double> sampled_bracket(std::span<const double> values, std::s
     if (ridge * sample[place].value + before * (total / sampled) > level) break;
     before += sample[place].weight;
   }
-  return {place > kEitherSide ? sample[place - kEitherSide].value : -INFINITY,
-          place + kEitherSide < sample.size() ? sample[place + kEitherSide].value : INFINITY};
+  return {place > either_side ? sample[place - either_side].value : -INFINITY,
+          place + either_side < sample.size() ? sample[place + either_side].value : INFINITY};
 }
 
 }  // namespace
 
-std::pair<double, double> weighted_quantile(std::span<const double> values, std::span<const double> weights,
+std::pair<double, double> weighted_quantile(const PointValues& values, std::span<const double> weights,
                                             double level, double ridge, std::pair<double, double> likely) {
   double total = 0;
 #pragma omp simd reduction(+ : total)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from maxmargin import SVC, Chunks, LinearSVC, LinearSVCCV, LinearSVR
+from maxmargin import SVC, Chunks, LinearSVC, LinearSVCCV, LinearSVR, Problem, path, solve
 from maxmargin.features import Nystroem, RandomFourier
 from maxmargin.gpu import cards, maps
 from maxmargin.gpu.cards import NoRoomError
@@ -94,6 +94,17 @@ def test_a_fit_that_runs_out_of_memory_says_what_to_do(install, name, error, aft
     with pytest.raises(NoRoomError, match=SENTENCE) as raised:
         FITS[name].fit(*data())
     assert raised.value.__cause__ is error
+
+
+def test_so_does_a_problem_without_an_estimator():
+    X, y = data()
+    card = FullCard()
+    problem = Problem.of(CardRows(CardData(card, X)), 2.0 * y - 1.0)
+    card.error = ERRORS[0]
+    for run in (solve, lambda problem: path(problem, [0.5, 1.0])):
+        with pytest.raises(NoRoomError, match=SENTENCE) as raised:
+            run(problem)
+        assert raised.value.__cause__ is ERRORS[0]
 
 
 @pytest.mark.parametrize("name", FITS)

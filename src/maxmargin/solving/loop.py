@@ -22,6 +22,7 @@ import numpy as np
 
 from maxmargin.core import Budget, default_threads
 from maxmargin.problem import Problem
+from maxmargin.problem.rows import TellingOfRoom
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.proof.solution import Solution
@@ -199,7 +200,7 @@ def solve_after(
     That is None where nothing was left to do, and where another way than the first had to go on.
     """
     run = _Run(problem, way, limits, start)
-    with held_back(limits.budget.stop):
+    with held_back(limits.budget.stop), TellingOfRoom():
         try:
             run.begin(known, before)
             while run.goes_on():

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#if defined(__AVX512VNNI__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -179,6 +179,28 @@ class ByteTiles {
     }
     for (int q = 0; q < kAtOnce; ++q) {
       for (int v = 0; v < 4; ++v) _mm512_storeu_si512(out[q] + v * 16, sums[q][v]);
+    }
+#elif defined(__AVX2__)
+    // As numbers of 16 bits, of which two products are added up at a time, for eight rows.
+    constexpr int kRows = 8, kSwapMiddle = 0xd8;
+    for (int lane = 0; lane < kTile; lane += kRows) {
+      __m256i sums[kAtOnce][2] = {};
+      const std::uint32_t* next = queries;
+      for (const Integer k : few.places) {
+        const auto* const from = reinterpret_cast<const __m128i*>(rows + (k * kTile + lane) * 4);
+        const __m256i values[2] = {_mm256_cvtepi8_epi16(_mm_loadu_si128(from)),
+                                   _mm256_cvtepi8_epi16(_mm_loadu_si128(from + 1))};
+        for (int q = 0; q < kAtOnce; ++q) {
+          const __m256i query = _mm256_cvtepu8_epi16(_mm_set1_epi32(static_cast<int>(*next++)));
+          for (int half = 0; half < 2; ++half)
+            sums[q][half] = _mm256_add_epi32(sums[q][half], _mm256_madd_epi16(values[half], query));
+        }
+      }
+      for (int q = 0; q < kAtOnce; ++q) {  // pairs of a row become one, rows 0, 1, 4, 5 before 2, 3, 6, 7
+        const __m256i both = _mm256_hadd_epi32(sums[q][0], sums[q][1]);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out[q] + lane),
+                            _mm256_permute4x64_epi64(both, kSwapMiddle));
+      }
     }
 #else
     for (int q = 0; q < kAtOnce; ++q) {

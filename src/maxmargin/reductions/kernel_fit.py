@@ -286,7 +286,7 @@ class KernelLadder:
         """Take at most so many steps of the solver, which moves multipliers of pairs of rows."""
         way = self.way.with_seed(attempt.seed)
         if isinstance(way.solver, WorkingSet):
-            way = changed(way, solver=replace(way.solver, most_work=most_work))
+            way = changed(way, solver=replace(way.solver, most_work=most_work, aim=self.tol))
         tiny = not self.on_card and attempt.count <= sizes.TINY_ROWS
         return attempt.go_on(way, 0.0 if tiny else self.tol, max_steps, known)
 

@@ -12,9 +12,9 @@ regression has as well:
 5  a factor with more columns
 6  pairs of rows again
 
-Beyond ``sizes.FACTORED_ROWS`` rows no factor of the whole matrix is made: the columns are those of a factor
-that leaves out as much as the proof allows, active sets have their turn while few rows are free and all
-values have room, and pairs of rows go on without end.
+Beyond ``sizes.FACTORED_ROWS`` rows the columns are those of a factor that leaves out as much as the proof
+allows, active sets and the interior point have their turn up to some size, while all values have room, and
+pairs of rows go on without end.
 
 The kernel that is the inner product of the data begins with 2, on the columns of the data themselves.
 """
@@ -244,13 +244,19 @@ class KernelLadder:
             work = sizes.WORK_ON_PAIRS * float(sizes.FACTORED_ROWS) ** 2 * count
             easy = self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.", work)
             last = self._pairs(NO_LIMIT, "Nor has it a factor with few columns, or few rows that are free.")
-            room = sizes.ROOM_OF_ACTIVE_SETS * 8 * count**2 <= self.cache_size * 1e6
-            sets = [self._active_sets] if count <= sizes.ACTIVE_ROWS and room else []
-            return [easy, self._columns_of_many_rows, *sets, last]
+            on_values = self._on_values_of_many_rows(count)
+            return [easy, self._columns_of_many_rows, *on_values, last]
         work = max(sizes.WORK_ON_PAIRS * count**3, sizes.LEAST_WORK_ON_PAIRS)
         easy = self._pairs(NO_LIMIT, "Most problems take fewer steps than these.", work)
         last = self._pairs(NO_LIMIT, "Steps on pairs of rows hardly do better.", work)
         return [easy, self._columns, self._active_sets, self._points, self._more_columns, last]
+
+    def _on_values_of_many_rows(self, count: int) -> Sequence[Rung]:
+        """The ways on all values of more rows than a factor is made of lightly, where there is room."""
+        size = 8 * count**2 / (self.cache_size * 1e6) if self.cache_size > 0.0 else math.inf
+        sets = count <= sizes.ACTIVE_ROWS and sizes.ROOM_OF_ACTIVE_SETS * size <= 1.0
+        points = count <= sizes.INTERIOR_ROWS and size <= 1.0
+        return [self._active_sets] * sets + [self._points] * points
 
     def _pairs(self, max_steps: int, reason: str, most_work: float = math.inf) -> Rung:
         return Rung(partial(self._on_pairs, max_steps, most_work), reason)
@@ -299,7 +305,7 @@ class KernelLadder:
                 return None  # and more than these would be in the first system
         if self.kernel_is_none or not attempt.has_all_values():
             return None
-        sets = ActiveSets(most_work=work)
+        sets = ActiveSets(most_work=work, most_rows=sizes.SHARE_OF_ACTIVE * attempt.count)
         way = Way(sets, "active_sets: pairs of rows gained too little.")
         return attempt.go_on(way, self.tol, NO_LIMIT, known)
 

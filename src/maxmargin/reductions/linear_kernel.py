@@ -37,6 +37,9 @@ _TIGHTER = 0.1
 """The factor on the gap from one run to the next."""
 _CRISP = 1e-3
 """The factor on the gap at which the interior point tells multipliers at a wall from free ones."""
+_LONG_STEPS, _SOON = 2e10, 0.1
+"""Rows times the squared columns of a factor, from which a step on these takes as long as a proof through
+the kernel; and the factor on the gap at which that is tried then, crisp or not."""
 _MUCH_WORSE = 10.0
 """The factor between the two gaps above which multipliers lose w to cancellation."""
 _NO_FACTOR = 1e-8
@@ -188,7 +191,8 @@ def solve_on_columns(
             f"interior_point: {columns.rows.shape[1]} columns, whose scales differ by orders of magnitude.",
         )
         # A proof on columns costs little beside a step, and the steps may have to end at rounding.
-        accuracy, every = _CRISP * tol, 1
+        long = columns.rows.shape[0] * columns.rows.shape[1] ** 2 > _LONG_STEPS
+        accuracy, every = (_SOON if long else _CRISP) * tol, 1
     start, steps, rows = None, 0, None
     for _ in range(most_runs):
         found = solve(

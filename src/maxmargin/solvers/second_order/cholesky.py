@@ -46,7 +46,8 @@ def solved_by(factor: Matrix, right: Matrix) -> Matrix:
 def factored(matrix: Matrix, budget: Budget) -> Matrix | None:
     """The factor L' of a matrix whose lower triangle is read, which it takes the place of.
 
-    None where the matrix is not positive definite; KeyboardInterrupt once the budget is stopped.
+    What lies above the diagonal stays as it is, in memory and in the factor's other triangle. None where
+    the matrix is not positive definite; KeyboardInterrupt once the budget is stopped.
     """
     with one_blas_thread():
         if len(matrix) <= _AT_ONCE:
@@ -57,11 +58,10 @@ def factored(matrix: Matrix, budget: Budget) -> Matrix | None:
             panel = matrix[first:, first : first + _PANEL]
             size = panel.shape[1]
             before = matrix[first:, :first]
-            panel[:size] -= before[:size] @ before[:size].T  # 1
-            corner, failed = lapack.dpotrf(panel[:size], lower=1)  # 2
+            corner, failed = lapack.dpotrf(panel[:size] - before[:size] @ before[:size].T, lower=1)  # 1, 2
             if failed:
                 return None
-            panel[:size] = corner
+            np.copyto(panel[:size], corner, where=np.tri(size, dtype=bool))
 
             def subtract(some: slice, panel: Matrix = panel, before: Matrix = before) -> None:
                 panel[some] -= before[some] @ before[: panel.shape[1]].T  # 1

@@ -63,14 +63,16 @@ def factored(matrix: Matrix, budget: Budget) -> Matrix | None:
                 return None
             np.copyto(panel[:size], corner, where=np.tri(size, dtype=bool))
 
-            def subtract(some: slice, panel: Matrix = panel, before: Matrix = before) -> None:
-                panel[some] -= before[some] @ before[: panel.shape[1]].T  # 1
+            def finish(
+                some: slice, panel: Matrix = panel, before: Matrix = before, corner: Matrix = corner
+            ) -> None:
+                left = panel[some]
+                if before.shape[1]:
+                    left -= before[some] @ before[: len(corner)].T  # 1
+                panel[some] = blas.dtrsm(1.0, corner, left, side=1, lower=1, trans_a=1)  # 3
 
             parts = [slice(row, row + _PART) for row in range(size, len(panel), _PART)]
-            if first:
-                side_by_side([partial(subtract, part) for part in parts], budget.threads)
-            if len(panel) > size:
-                panel[size:] = blas.dtrsm(1.0, corner, panel[size:], side=1, lower=1, trans_a=1)  # 3
+            side_by_side([partial(finish, part) for part in parts], budget.threads)
     return matrix.T
 
 

@@ -353,7 +353,8 @@ def test_steps_on_points_are_those_on_the_columns_of_a_factor(regression):
     kernel = Gaussian(0.5)
     L = np.linalg.cholesky(kernel(X) + 1e-12 * np.eye(60))
     make = partial(regression_problem, epsilon=0.3) if regression else Problem.of
-    ours, theirs = KernelInteriorPoint(), InteriorPoint()
+    ours = KernelInteriorPoint()
+    theirs = InteriorPoint(corrections=ours.corrections)
     problem, plain = make(KernelRows(X, kernel), y, 3.0), make(Rows(L), y, 3.0)
     state, other = ours.init(problem, None), theirs.init(plain, None)
     for _ in range(6):

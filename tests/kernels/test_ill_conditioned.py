@@ -312,11 +312,18 @@ def test_steps_on_values_are_left_out_where_rounding_is_all_that_columns_leave(m
 
 
 @pytest.mark.parametrize(
-    ("on_columns", "through_kernel", "is_rounding"),
-    [(1e-5, 0.9, True), (1e-5, 1e-4, False), (0.1, 0.9, False)],
+    ("on_columns", "through_kernel", "lost", "is_rounding"),
+    [
+        (1e-5, 0.9, 0.0, True),
+        (1e-5, 1e-4, 2.0, False),
+        (0.1, 0.9, 0.0, False),
+        (0.1, 0.9, 2.0, True),
+        (1e-5, 0.1, 2.0, True),
+        (1e-5, 0.1, 0.5, False),
+    ],
 )
-def test_rounding_is_all_that_is_left_of_columns_that_are_solved(on_columns, through_kernel, is_rounding):
-    ladder = SimpleNamespace(tol=1e-3, _lost_by_rounding=lambda *_: 0.0)
+def test_rounding_is_all_that_is_left_of_columns(on_columns, through_kernel, lost, is_rounding):
+    ladder = SimpleNamespace(tol=1e-3, _lost_by_rounding=lambda *_: lost, _telling=lambda *_: None)
     seen = SimpleNamespace(relative_gap=through_kernel, alpha=None)
     records = [SimpleNamespace(relative_gap=on_columns)]
     model = SimpleNamespace(trace=SimpleNamespace(records=records), certificate=seen)

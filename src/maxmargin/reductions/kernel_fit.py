@@ -202,24 +202,28 @@ class KernelLadder:
     def _is_all_rounding(self, problem: Problem, on_columns: Model, known: Certificate) -> bool:
         """Whether the answer on columns is one to other values of the kernel, as rounding makes them.
 
-        It is proven on the columns, as the trace of the run on these tells, and not through the kernel:
-        there it is worth next to nothing, or rounding can change the objective by all that there is.
+        It is not proven through the kernel, and rounding can change the objective by all that there is; or
+        it is worth next to nothing there, though it is proven on the columns, as the trace of the run on
+        these tells.
         """
         own, seen = on_columns.trace.records, on_columns.certificate
-        if not (own and own[-1].relative_gap <= self.tol < seen.relative_gap):
+        if not own or seen.relative_gap <= self.tol:
             return False
-        nothing = seen.relative_gap > _WORTH_NOTHING
-        return nothing or self._lost_by_rounding(problem, seen.alpha) > abs(known.primal)
+        if self._lost_by_rounding(problem, self._telling(problem, seen)) > abs(known.primal):
+            return True
+        return own[-1].relative_gap <= self.tol and seen.relative_gap > _WORTH_NOTHING
 
     def _is_rounding(self, problem: Problem, proof: Certificate) -> bool:
-        """Whether the rounding of the kernel's values can change the objective by more than ``tol``.
+        """Whether the rounding of the kernel's values can change the objective by more than ``tol``."""
+        lost = self._lost_by_rounding(problem, self._telling(problem, proof))
+        return lost > self.tol * abs(proof.primal)
 
-        At the multipliers that were proven; where these are worth next to nothing, at those of C.
-        """
-        alpha = proof.alpha
-        if proof.relative_gap > _WORTH_NOTHING or not alpha.any():
-            alpha = feasible(problem, problem.costs)
-        return self._lost_by_rounding(problem, alpha) > self.tol * abs(proof.primal)
+    @staticmethod
+    def _telling(problem: Problem, proof: Certificate) -> Vector:
+        """The multipliers that were proven; where these are worth next to nothing, those of C."""
+        if proof.relative_gap > _WORTH_NOTHING or not proof.alpha.any():
+            return feasible(problem, problem.costs)
+        return proof.alpha
 
     @staticmethod
     def _lost_by_rounding(problem: Problem, alpha: Vector) -> float:

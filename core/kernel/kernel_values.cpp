@@ -20,6 +20,39 @@ constexpr Integer kChunkAmong = 8 * kTile;     // rows whose values among themse
 constexpr Integer kHeld = Integer{1} << 24;    // values of rows that are not sparse, held at once
 constexpr Integer kSharesAmong = 4;            // of these, for each thread
 
+// What a chunk of the support adds to some tiles of the targets, before it is added to what others did: so
+// that a product goes through few additions, whose rounding the certificate has to allow for
+// (docs/certificate.md).
+class ChunkSums {
+ public:
+  ChunkSums(Integer sums, Integer tiles)
+      : length_(tiles * kTile), values_(static_cast<std::size_t>(sums * length_)) {}
+
+  double* tile(Integer sum, Integer number) { return values_.data() + sum * length_ + number * kTile; }
+  // Adds one of the sums to those of the targets, of which there may be fewer.
+  void add_to(Integer sum, double* targets, Integer count) const {
+    const double* const values = values_.data() + sum * length_;
+    for (Integer i = 0; i < std::min(count, length_); ++i) targets[i] += values[i];
+  }
+
+ private:
+  Integer length_;
+  std::vector<double> values_;
+};
+
+// to += the products of the queries from `first` to `last` with their coefficients, first among themselves.
+template <class T>
+void add_products(const double* coefficients, const TileSums<T>& values, int first, int last, double* to) {
+  double sum[kTile] = {};
+  for (int q = first; q < last; ++q) {
+    const double coefficient = coefficients[q];
+    if (coefficient == 0) continue;
+    for (int lane = 0; lane < kTile; ++lane)
+      sum[lane] += coefficient * static_cast<double>(values[q][lane]);
+  }
+  for (int lane = 0; lane < kTile; ++lane) to[lane] += sum[lane];
+}
+
 // All sums are in double; the values of the kernel are computed in T.
 template <class T>
 void expansions_in(const KernelSum& kernel, const Encoding& encoding, SomeRows support,
@@ -37,28 +70,32 @@ void expansions_in(const KernelSum& kernel, const Encoding& encoding, SomeRows s
   std::vector<Integer> numbers(static_cast<std::size_t>(chunk));
   std::iota(numbers.begin(), numbers.end(), Integer{0});
   std::vector<typename Encoded<T>::Queries> batches;
+  const auto part_of = [&](Integer place) {
+    return std::upper_bound(segments.begin(), segments.end(), place) - segments.begin() - 1;
+  };
   // Adds the values of a chunk of the support, which begins there, to tiles of the targets from `first` on.
   const auto add = [&](Integer begin, Integer count, Integer batch, const Encoded<T>& these, Integer first,
                        Integer tile, Integer last_tile) {
+    const Integer first_part = part_of(begin), parts_here = part_of(begin + count - 1) + 1 - first_part;
+    ChunkSums sums(parts_here * coefficients.rows, last_tile - tile);
     for (std::size_t number = 0; number < batches.size(); ++number) {
       const auto add_values = [&](int query, Integer now, const TileSums<T>& values) {
-        const Integer lanes = std::min<Integer>(kTile, these.count() - now * kTile);
-        for (int q = 0; q < kQueries; ++q) {
-          const Integer place = begin + static_cast<Integer>(number) * batch + query + q;
-          if (place >= begin + count) break;
-          const Integer part =
-              std::upper_bound(segments.begin(), segments.end(), place) - segments.begin() - 1;
+        const Integer place = begin + static_cast<Integer>(number) * batch + query;
+        const int some = static_cast<int>(std::min<Integer>(kQueries, begin + count - place));
+        for (int q = 0, next; q < some; q = next) {
+          const Integer part = part_of(place + q);
+          next = static_cast<int>(std::min<Integer>(some, segments[part + 1] - place));
           for (Integer r = 0; r < coefficients.rows; ++r) {
-            const double coefficient = coefficients.values[r * s + place];
-            if (coefficient == 0) continue;
-            double* target = out + (part * coefficients.rows + r) * n + first + now * kTile;
-            for (Integer lane = 0; lane < lanes; ++lane) {
-              target[lane] += coefficient * static_cast<double>(values[q][lane]);
-            }
+            double* const to = sums.tile((part - first_part) * coefficients.rows + r, now - tile);
+            add_products(coefficients.values + r * s + place, values, q, next, to);
           }
         }
       };
       these.for_each_tile(kernel, batches[number], tile, last_tile, add_values);
+    }
+    for (Integer sum = 0; sum < parts_here * coefficients.rows; ++sum) {
+      sums.add_to(sum, out + (first_part * coefficients.rows + sum) * n + first + tile * kTile,
+                  these.count() - tile * kTile);
     }
   };
   const auto encoded = [&](Integer first, Integer last) {
@@ -129,25 +166,22 @@ void expansions_among(const KernelSum& kernel, const Encoding& encoding, SomeRow
     share_out(threads, items, [&](Integer item) {
       const Integer first = first_tile + item * step, last = std::min(first + step, tiles);
       double* const own_back = back.data() + item * sums * count;
-      const auto add_batch = [&](std::size_t number, Integer from, Integer to) {
+      const auto add_batch = [&](std::size_t number, Integer from, Integer to, ChunkSums& forward) {
         const auto add = [&](int query, Integer tile, const TileSums<T>& values) {
           const Integer start = tile * kTile, lanes = std::min<Integer>(kTile, n - start);
           // Rows of the chunk among themselves, and those behind the support, add to one sum only.
           const Integer shared = start < end ? 0 : std::clamp<Integer>(s - start, 0, lanes);
-          for (int q = 0; q < kQueries; ++q) {
-            const Integer place = static_cast<Integer>(number) * batch + query + q;
-            if (place >= count) break;
-            for (Integer r = 0; r < sums; ++r) {
-              const double* const own = coefficients.values + r * s;
-              const double coefficient = own[begin + place];
-              double* const target = out + r * n + start;
-              for (Integer lane = 0; lane < lanes; ++lane)
-                target[lane] += coefficient * static_cast<double>(values[q][lane]);
+          const Integer place = static_cast<Integer>(number) * batch + query;
+          const int some = static_cast<int>(std::min<Integer>(kQueries, count - place));
+          for (Integer r = 0; r < sums; ++r) {
+            const double* const own = coefficients.values + r * s;
+            add_products(own + begin + place, values, 0, some, forward.tile(r, tile - from));
+            for (int q = 0; q < some && shared > 0; ++q) {
               double sum = 0;
 #pragma omp simd reduction(+ : sum)
               for (Integer lane = 0; lane < shared; ++lane)
                 sum += own[start + lane] * static_cast<double>(values[q][lane]);
-              own_back[r * count + place] += sum;
+              own_back[r * count + place + q] += sum;
             }
           }
         };
@@ -156,8 +190,10 @@ void expansions_among(const KernelSum& kernel, const Encoding& encoding, SomeRow
       // A tile of sparse rows is soon read, another one stays in the cache for all of the chunk.
       const Integer together = sparse ? last - first : 1;
       for (Integer tile = first; tile < last; tile += together) {
+        ChunkSums forward(sums, together);
         for (std::size_t number = 0; number < batches.size(); ++number)
-          add_batch(number, tile, tile + together);
+          add_batch(number, tile, tile + together, forward);
+        for (Integer r = 0; r < sums; ++r) forward.add_to(r, out + r * n + tile * kTile, n - tile * kTile);
       }
     });
     for (Integer item = 0; item < items; ++item) {

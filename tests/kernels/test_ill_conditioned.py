@@ -181,6 +181,53 @@ def test_many_rows_with_a_factor_of_few_columns_are_solved_on_these(monkeypatch,
     assert len(model.support_) < 200  # the rows that the factor was made of
 
 
+def noisy(n, d, seed):
+    """Labels of a plane that are half noise."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d))
+    return X, np.where(X @ random.normal(size=d) + 3.0 * random.normal(size=n) > 0.0, 1.0, -1.0)
+
+
+def test_many_rows_of_noisy_labels_are_left_to_the_interior_point(monkeypatch):
+    monkeypatch.setattr(sizes, "FACTORED_ROWS", 500)
+    monkeypatch.setattr(sizes, "QUICK_ROWS", 500)
+    monkeypatch.setattr(sizes, "WORK_ON_FACTOR", 1e6)
+    X, y = noisy(900, 5, seed=3)
+    model = SVC(C=1e5, gamma=0.1).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert "interior_point on the kernel matrix" in model.solver_
+
+
+def test_scores_of_points_are_those_before_the_factor_took_its_half():
+    X, y = noisy(300, 3, seed=4)
+    problem = Problem.of(KernelRows(X, Gaussian(0.2)), y, 1e3)
+    K, solver = Gaussian(0.2)(X), KernelInteriorPoint()
+    state = solver.init(problem, None)
+    c = np.random.default_rng(0).normal(size=300)
+    for _ in range(2):
+        np.testing.assert_allclose(state.system.point_scores(c), K @ c, rtol=1e-12, atol=1e-11)
+        state = solver.step(problem, state, ALL_CORES)
+    curvatures = np.linspace(0.0, 1e6, 300)
+    factor = state.system.factor(curvatures, ALL_CORES).factor
+    root = np.sqrt(curvatures)
+    lower = np.tril(np.asarray(factor).T)
+    np.testing.assert_allclose(
+        lower @ lower.T, np.eye(300) + K * np.outer(root, root), rtol=1e-9, atol=1e-6
+    )
+    # Rounding has kept the next one from being a factor: the iterate itself is the answer.
+    state.system.current = None
+    answer = solver.solution(problem, state, ALL_CORES)
+    np.testing.assert_array_equal(answer.alpha, state.multipliers[0])
+
+
+def test_active_sets_end_where_a_system_would_have_too_many_rows():
+    X, y = noisy(300, 3, seed=4)
+    problem = Problem.of(KernelRows(X, Gaussian(0.2)), y, 1e3)
+    model = solve(problem, ActiveSets(most_rows=20), tol=1e-3)
+    assert model.steps == 1
+    assert model.status is Status.RULE_FIRED
+
+
 def test_columns_of_a_factor_prove_the_kernel_problem():
     X, y = unscaled(400, 4, seed=5)
     rows = KernelRows(X, Polynomial(degree=3, gamma=0.25, coef0=1.0))
@@ -265,11 +312,18 @@ def test_steps_on_values_are_left_out_where_rounding_is_all_that_columns_leave(m
 
 
 @pytest.mark.parametrize(
-    ("on_columns", "through_kernel", "is_rounding"),
-    [(1e-5, 0.9, True), (1e-5, 1e-4, False), (0.1, 0.9, False)],
+    ("on_columns", "through_kernel", "lost", "is_rounding"),
+    [
+        (1e-5, 0.9, 0.0, True),
+        (1e-5, 1e-4, 2.0, False),
+        (0.1, 0.9, 0.0, False),
+        (0.1, 0.9, 2.0, True),
+        (1e-5, 0.1, 2.0, True),
+        (1e-5, 0.1, 0.5, False),
+    ],
 )
-def test_rounding_is_all_that_is_left_of_columns_that_are_solved(on_columns, through_kernel, is_rounding):
-    ladder = SimpleNamespace(tol=1e-3, _lost_by_rounding=lambda *_: 0.0)
+def test_rounding_is_all_that_is_left_of_columns(on_columns, through_kernel, lost, is_rounding):
+    ladder = SimpleNamespace(tol=1e-3, _lost_by_rounding=lambda *_: lost, _telling=lambda *_: None)
     seen = SimpleNamespace(relative_gap=through_kernel, alpha=None)
     records = [SimpleNamespace(relative_gap=on_columns)]
     model = SimpleNamespace(trace=SimpleNamespace(records=records), certificate=seen)
@@ -306,7 +360,8 @@ def test_steps_on_points_are_those_on_the_columns_of_a_factor(regression):
     kernel = Gaussian(0.5)
     L = np.linalg.cholesky(kernel(X) + 1e-12 * np.eye(60))
     make = partial(regression_problem, epsilon=0.3) if regression else Problem.of
-    ours, theirs = KernelInteriorPoint(), InteriorPoint()
+    ours = KernelInteriorPoint()
+    theirs = InteriorPoint(corrections=ours.corrections)
     problem, plain = make(KernelRows(X, kernel), y, 3.0), make(Rows(L), y, 3.0)
     state, other = ours.init(problem, None), theirs.init(plain, None)
     for _ in range(6):
@@ -356,7 +411,7 @@ def test_solvers_on_all_values_wait_for_none_once_the_budget_is_stopped():
 
 
 def test_the_interior_point_on_points_refuses_what_it_cannot_factor(monkeypatch):
-    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_interior_point.FACTORED_ROWS", 20)
+    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_interior_point.INTERIOR_ROWS", 20)
     X, y = clouds(n=40, d=3, seed=4)
     assert "up to 20 rows" in KernelInteriorPoint().accepts(
         Problem.of(KernelRows(X, Gaussian(1.0)), y, 1.0)

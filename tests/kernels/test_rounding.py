@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -107,3 +109,22 @@ def test_what_rounding_takes_from_margins_asks_for_no_twofold_precision(solver, 
     assert proof.relative_gap <= model.tol
     value = 0.5 * proof.w @ rows.block(np.arange(300), np.arange(300)) @ proof.w
     assert value <= proof.primal <= value * (1.0 + model.tol)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_sums_of_many_products_are_within_a_bound_that_counts_few_additions(alone):
+    """All products are positive, so that every addition rounds the whole sum so far."""
+    count = 5_000
+    X = np.random.default_rng(0).uniform(size=(count, 2))
+    rows = KernelRows(X, Gaussian(1e-3))
+    w = np.random.default_rng(1).uniform(size=count) * (1e6 if alone else 1.0)
+    if alone:
+        w[::7] = 0.0  # the others are targets, too
+    found = rows.scores(w)
+    some = np.arange(0, count, 977)
+    exact = [math.fsum(w * np.exp(-1e-3 * ((X - X[i]) ** 2).sum(axis=1))) for i in some]
+    per_length, constant = rows.score_error(w)
+    assert constant == 0.0
+    assert per_length < 1e-13 * w.sum()
+    # The values of NumPy are as near to the exact ones as those of the core.
+    np.testing.assert_array_less(np.abs(found[some] - exact), 2.0 * per_length * rows.lengths[some])

@@ -294,3 +294,23 @@ def test_a_start_that_brings_its_margins_needs_no_row_of_the_matrix():
     assert told.matrix.computed_rows == 0
     np.testing.assert_allclose(told.dual.f, alone.dual.f, atol=1e-10)
     assert solve(problem, tol=1e-4, start=start).status is Status.CERTIFIED
+
+
+def test_work_that_will_not_do_is_not_finished():
+    """Labels that are mostly noise, at a large C: the gap falls too slowly for the work that is left."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(2500, 3))
+    y = np.where(X[:, 0] + 2.0 * random.normal(size=2500) > 0.0, 1.0, -1.0)
+    problem = Problem.of(KernelRows(X, Gaussian(0.5)), y, 1e4)
+    most = 1e8
+    whole = solve(problem, WorkingSet(most_work=most), tol=1e-3, max_steps=10_000)
+    sooner = solve(problem, WorkingSet(most_work=most, aim=1e-3), tol=1e-3, max_steps=10_000)
+    assert whole.certificate.relative_gap > 0.1
+    assert sooner.status is Status.RULE_FIRED
+    assert sooner.steps < 0.7 * whole.steps
+    easy = Problem.of(KernelRows(X, Gaussian(0.5)), np.sign(X[:, 0] + 0.1), 10.0)
+    steps = [
+        solve(easy, WorkingSet(most_work=most, aim=aim), tol=1e-3, max_steps=10_000).steps
+        for aim in (0.0, 1e-3)
+    ]
+    assert steps[0] == steps[1]

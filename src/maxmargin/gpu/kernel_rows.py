@@ -146,6 +146,7 @@ class CardKernelRows(KernelRows):
     """``KernelRows`` whose values lie on a card, too."""
 
     packed = False  # the card has the values as they are
+    sums_in_chunks = False  # but in an order of the card's
     sample = (2048, 16384)  # fewer values take a card no less time
 
     def __init__(

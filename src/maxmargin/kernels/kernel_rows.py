@@ -28,6 +28,11 @@ _TWOFOLD_PRODUCTS = 1_000_000_000
 _TWOFOLD_EXPONENTIAL = 150
 """Such products that an exponential in twofold precision takes as long as."""
 
+_IN_CHUNKS, _IN_A_TILE = 280, 64
+"""Additions that each product of a score goes through in the core, at most: so many, and one for as many
+rows of the support. Chunks of up to 2048 rows are summed up eight at a time, and tiles of 64 as a whole
+(core/kernel/kernel_values.cpp)."""
+
 _NO_COLUMNS = (
     "Rows that are seen through a kernel have no columns at hand. Use a kernel solver, which does without "
     "them, or a feature map before a linear problem."
@@ -52,6 +57,8 @@ class KernelRows(RowSpace):
     source: tuple[Kernel, core.Data] | None = None
     """The kernel and the data that a given matrix was computed from, where it was."""
 
+    sums_in_chunks = True
+    """Whether scores are sums of sums over a few rows each, as the core makes them."""
     sample = (64, 8192)
     """The numbers of support vectors and of rows in the sample that tells how long a value takes."""
 
@@ -255,10 +262,12 @@ class KernelRows(RowSpace):
 
     def _relative_error(self, w: Vector) -> float:
         """The error of a score as a share of the lengths: of values, and of their sum."""
-        terms = np.count_nonzero(w) + 16
+        terms = np.count_nonzero(w)
         if isinstance(self.kernel, Linear):
             terms += self.data.columns  # a sum over the rows, and then over the columns
-        return self._its_rounding.value_error + terms * UNIT
+        elif self.sums_in_chunks:
+            terms = min(terms, _IN_CHUNKS + terms // _IN_A_TILE)
+        return self._its_rounding.value_error + (terms + 16) * UNIT
 
     def squared_norm(self, w: Vector) -> float:
         """An upper bound on ``|w|^2``, with what rounding takes and what the blocks leave out."""

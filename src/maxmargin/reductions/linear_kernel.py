@@ -29,6 +29,7 @@ from maxmargin.solvers import InteriorPoint, sizes
 from maxmargin.solving.loop import Callback, solve
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.tools.side_by_side import side_by_side
 from maxmargin.types import Indices, Vector
 
 _MOST_RUNS = 4
@@ -37,6 +38,9 @@ _TIGHTER = 0.1
 """The factor on the gap from one run to the next."""
 _CRISP = 1e-3
 """The factor on the gap at which the interior point tells multipliers at a wall from free ones."""
+_LONG_STEPS, _SOON = 2e10, 0.1
+"""Rows times the squared columns of a factor, from which a step on these takes as long as a proof through
+the kernel; and the factor on the gap at which that is tried then, crisp or not."""
 _MUCH_WORSE = 10.0
 """The factor between the two gaps above which multipliers lose w to cancellation."""
 _NO_FACTOR = 1e-8
@@ -45,6 +49,9 @@ _LEFT_OUT = 1e-12
 """What a factor may leave out of the diagonal, as a share of it: rounding makes as much of some values."""
 _BLOCK = 64
 """Columns of a factor that are made at once."""
+_ROWS_OF_PART, _LONG_PRODUCT = 1024, 1_000_000
+"""Rows of a factor that meet a block at once; and values of it from which a second thread is worth its
+start."""
 _OF_THE_LARGEST = 0.01
 """The share of the largest diagonal that is left, above which a row becomes a pivot."""
 
@@ -109,7 +116,8 @@ def factor_of_values(
             block = values(some) / scale / scale[some, np.newaxis]
             if not np.abs(block).max() <= 1.0 + _NO_FACTOR:
                 return None
-            block -= rows[some, :have] @ rows[:, :have].T
+        _subtract_products(block, rows[some, :have], rows[:, :have], budget)
+        with one_blas_thread():
             lower, order, rank, _ = lapack.dpstrf(block[:, some], lower=1, tol=_OF_THE_LARGEST * largest)
             chosen = order[:rank] - 1
             if have + rank > most or rank == 0:
@@ -128,6 +136,17 @@ def factor_of_values(
     if not ((np.abs(made) <= off).all() and left.min(initial=0.0) >= -_NO_FACTOR):
         return None
     return Factor(np.ascontiguousarray(rows * scale[:, np.newaxis]), pivots)
+
+
+def _subtract_products(block: Matrix, some: Matrix, rows: Matrix, budget: Budget) -> None:
+    """``block -= some @ rows.T``, some rows at a time, in parts that do not depend on the cores."""
+
+    def subtract(part: slice) -> None:
+        block[:, part] -= some @ rows[part].T
+
+    parts = [slice(first, first + _ROWS_OF_PART) for first in range(0, len(rows), _ROWS_OF_PART)]
+    threads = budget.threads if rows.size > _LONG_PRODUCT else 1
+    side_by_side([partial(subtract, part) for part in parts], threads)
 
 
 Columns = Problem | Factor
@@ -188,7 +207,8 @@ def solve_on_columns(
             f"interior_point: {columns.rows.shape[1]} columns, whose scales differ by orders of magnitude.",
         )
         # A proof on columns costs little beside a step, and the steps may have to end at rounding.
-        accuracy, every = _CRISP * tol, 1
+        long = columns.rows.shape[0] * columns.rows.shape[1] ** 2 > _LONG_STEPS
+        accuracy, every = (_SOON if long else _CRISP) * tol, 1
     start, steps, rows = None, 0, None
     for _ in range(most_runs):
         found = solve(

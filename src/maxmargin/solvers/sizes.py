@@ -110,11 +110,17 @@ LEAST_WORK_ON_PAIRS = 1e7
 WORK_ON_ACTIVE_SETS = 1.0
 """Factors of active sets, each as the third power of its rows, before the interior point has its turn on
 the whole matrix: in units of n^3, of which that takes ten to twenty."""
+SHARE_OF_ACTIVE = 0.5
+"""The rows of a system of active sets as a share of all, from which it is left to the interior point, whose
+ten steps take no longer than dozens of such systems."""
 FACTORS_ON_POINTS = 50
 """Factors of the interior point on the whole matrix, with those that rounding keeps from being one: ten to
 twenty-five where it has an answer, and hundreds where rounding is all that it sees."""
 FACTORED_ROWS = 6_000
 """Rows up to which a kernel matrix may be factored, where these steps were too few."""
+INTERIOR_ROWS = 11_000
+"""Rows up to which the interior point takes a kernel matrix, where nothing else is left but pairs of rows:
+it then takes 1 GB, with its factor in the other half, and a factor five seconds of two cores."""
 FEW_FACTOR_COLUMNS, MOST_FACTOR_COLUMNS = 1_000, 2_500
 """Columns of such a factor. Up to the first number the interior point is the fastest way; with the second,
 and as many rows, one of its steps takes half a second."""
@@ -127,9 +133,9 @@ ROOM_OF_ACTIVE_SETS = 1.25
 WORK_ON_FEW_ACTIVE = 2.5e12
 """Their factors, each as the third power of its rows, where nothing else is left but pairs of rows: some
 ten seconds of two cores."""
-WORK_ON_FACTOR = 4e10
-"""Rows times the squared number of columns of a factor of more rows than these: a step on them takes half a
-second, and ten to twenty are enough."""
+WORK_ON_FACTOR = 1.2e11
+"""Rows times the squared number of columns of a factor of more rows than these: a step on them takes a
+second or two of two cores, and eight to twenty are enough."""
 STEPS_AFTER_COLUMNS = 200
 """Steps on pairs of rows where columns have failed: they hardly do better."""
 LONG_SWEEPS = 200

@@ -21,7 +21,8 @@ with the rounds then (core/kernel/conjugate_gradients.hpp), as long as they gain
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -79,6 +80,10 @@ the violation that rounds leave where they have gained."""
 _BETWEEN, _AFTER_GAIN = 0.5, 0.1
 """Changes of a multiplier by rounds, for each row, until the next turn: twice as many after each turn that
 gained little, and few after one that did. Rounds are quick at what is left on single rows."""
+_FIRST_LOOK, _TOO_SLOW = 0.25, 2.0
+"""The share of ``most_work`` from which it is looked whether the pace will do. It will not where the gap,
+at the pace of the second half of the work so far, would take so many times the work that is left: paces
+change, and a fit that is on its way is not to be given up."""
 
 
 @dataclass
@@ -145,6 +150,35 @@ class State:
     """The changes by rounds, for each row, at which conjugate gradients have their turn."""
     between: float = _BETWEEN
     """Those until the turn after one that gains little."""
+    work_aside: float = 0.0
+    """The work of parts that have been brought back."""
+    pace: list[tuple[float, float]] = field(default_factory=list)
+    """The work at each look at the gap, and the logarithm of the gap as a multiple of the dual value."""
+
+    @property
+    def work(self) -> float:
+        """All of the work so far."""
+        return self.work_aside + sum(each.rounds.work for each in (self.whole, self.part) if each)
+
+    def is_too_slow(self, aim: float, most_work: float) -> bool:
+        """Whether the gap will not be as small as the aim when the work is done, by its pace.
+
+        The gap falls slowly as a share of the primal value as long as that is far above the dual one, but
+        the logarithm of their ratio falls about as fast then as later.
+        """
+        if not 0.0 < self.estimate < 1.0:
+            return False
+        work, level = self.work, math.log(self.estimate / (1.0 - self.estimate))
+        self.pace.append((work, level))
+        if work < _FIRST_LOOK * most_work:
+            return False
+        half = bisect_right(self.pace, (0.5 * work, math.inf))
+        if half == 0:
+            return False
+        before, above = self.pace[half - 1]
+        lacking = (level - math.log(aim)) * (work - before)
+        left = max(most_work - work, _FIRST_LOOK * most_work)
+        return lacking > _TOO_SLOW * left * (above - level)
 
 
 @dataclass(frozen=True)
@@ -166,6 +200,8 @@ class WorkingSet(Solver[State]):
     most_work: Annotated[float, Range("(0, inf]")] = math.inf
     """Steps on pairs of rows, each times the rows of its set, after which it ends: for a problem that has
     another way to be solved."""
+    aim: NotNegative = 0.0
+    """The relative gap that this work is for: it ends sooner where it is far too slow for that."""
     seed: Seed = 0
     """The seed of the choice of rows."""
 
@@ -247,7 +283,7 @@ class WorkingSet(Solver[State]):
         if state.gradients is not None:
             level.dual.take_best_point()
         state.estimate = level.relative_gap
-        if given_up:
+        if given_up or (self._has_aim(state) and state.is_too_slow(self.aim, self.most_work)):
             state.finished = True
             return state
         if not state.precise and (idle or state.estimate <= SINGLE_IS_EXHAUSTED):
@@ -262,6 +298,10 @@ class WorkingSet(Solver[State]):
             state.finished = idle
         state.finished |= _is_zero(problem, state.whole.dual)
         return state
+
+    def _has_aim(self, state: State) -> bool:
+        """Whether rounds alone are to bring the gap down, for a while: later systems do it in leaps."""
+        return not state.precise and self.aim > 0.0 and self.most_work < math.inf
 
     def _is_turn_of_gradients(self, problem: Problem, state: State) -> bool:
         """Whether rounds have had their time, and most multipliers are free."""
@@ -360,6 +400,7 @@ def _bring_back(state: State, budget: Budget) -> None:
     assert part is not None
     assert state.rows is not None
     moved = part.dual
+    state.work_aside += part.rounds.work
     state.part = None  # first, so that its rows' memory is free for those of the whole
     del part
     whole.dual.take_over(whole.matrix, state.rows, moved, budget)

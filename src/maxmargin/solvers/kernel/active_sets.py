@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
 from maxmargin.solvers.second_order.cholesky import factored, solved_by
 from maxmargin.solvers.sizes import ACTIVE_ROWS
 from maxmargin.tools.one_blas_thread import one_blas_thread
-from maxmargin.tools.parameters import Count, Positive, Seed
+from maxmargin.tools.parameters import Count, Positive, Range, Seed
 from maxmargin.tools.side_by_side import side_by_side
 from maxmargin.types import Indices, Vector
 
@@ -140,6 +140,8 @@ class ActiveSets(Solver[State]):
     most_work: Positive = math.inf
     """The factors that it may take, each as the third power of its rows: the step in which they become more
     is the last."""
+    most_rows: Annotated[float, Range("(0, inf]")] = math.inf
+    """Rows of a system, at most: where one would have more, it ends."""
     seed: Seed = 0
     """Nothing here is random."""
 
@@ -190,7 +192,7 @@ class ActiveSets(Solver[State]):
             state.proximal = min(_SOFTEN * state.proximal, _MOST_PROXIMAL)
         gained = state.dual - before > _WORTH * min(open_before, state.gap)
         state.idle = 0 if gained else state.idle + 1
-        state.finished = state.idle >= _PATIENCE or state.work > self.most_work
+        state.finished |= state.idle >= _PATIENCE or state.work > self.most_work
         return state
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
@@ -213,7 +215,8 @@ class ActiveSets(Solver[State]):
         product = np.zeros(len(target))  # K (target - beta)
         for _ in range(self.systems):  # 3
             rows = np.flatnonzero(J)
-            if len(rows) < 2 or budget.spent or state.work > self.most_work:
+            state.finished |= len(rows) > self.most_rows
+            if len(rows) < 2 or budget.spent or state.finished or state.work > self.most_work:
                 break
             state.work += float(len(rows)) ** 3
             found = _system(state, slopes + sides.tilt, rows, target, product, budget)  # 4

@@ -46,7 +46,8 @@ def solved_by(factor: Matrix, right: Matrix) -> Matrix:
 def factored(matrix: Matrix, budget: Budget) -> Matrix | None:
     """The factor L' of a matrix whose lower triangle is read, which it takes the place of.
 
-    None where the matrix is not positive definite; KeyboardInterrupt once the budget is stopped.
+    What lies above the diagonal stays as it is, in memory and in the factor's other triangle. None where
+    the matrix is not positive definite; KeyboardInterrupt once the budget is stopped.
     """
     with one_blas_thread():
         if len(matrix) <= _AT_ONCE:
@@ -57,20 +58,21 @@ def factored(matrix: Matrix, budget: Budget) -> Matrix | None:
             panel = matrix[first:, first : first + _PANEL]
             size = panel.shape[1]
             before = matrix[first:, :first]
-            panel[:size] -= before[:size] @ before[:size].T  # 1
-            corner, failed = lapack.dpotrf(panel[:size], lower=1)  # 2
+            corner, failed = lapack.dpotrf(panel[:size] - before[:size] @ before[:size].T, lower=1)  # 1, 2
             if failed:
                 return None
-            panel[:size] = corner
+            np.copyto(panel[:size], corner, where=np.tri(size, dtype=bool))
 
-            def subtract(some: slice, panel: Matrix = panel, before: Matrix = before) -> None:
-                panel[some] -= before[some] @ before[: panel.shape[1]].T  # 1
+            def finish(
+                some: slice, panel: Matrix = panel, before: Matrix = before, corner: Matrix = corner
+            ) -> None:
+                left = panel[some]
+                if before.shape[1]:
+                    left -= before[some] @ before[: len(corner)].T  # 1
+                panel[some] = blas.dtrsm(1.0, corner, left, side=1, lower=1, trans_a=1)  # 3
 
             parts = [slice(row, row + _PART) for row in range(size, len(panel), _PART)]
-            if first:
-                side_by_side([partial(subtract, part) for part in parts], budget.threads)
-            if len(panel) > size:
-                panel[size:] = blas.dtrsm(1.0, corner, panel[size:], side=1, lower=1, trans_a=1)  # 3
+            side_by_side([partial(finish, part) for part in parts], budget.threads)
     return matrix.T
 
 

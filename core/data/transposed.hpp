@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -75,25 +77,75 @@ SparseCopy<Value> transposed(const SparseRows<Value>& rows, const Budget& budget
 }
 
 // The rows order_0, order_1, ..., every value times the factor of its column; what becomes 0 is left out.
-template <class Rows>
-SparseCopy<double> take_scaled(const Rows& rows, std::span<const Integer> order, const double* factors) {
-  SparseCopy<double> copy;
-  copy.offsets.reserve(order.size() + 1);
-  copy.offsets.push_back(0);
-  std::size_t stored = 0;
-  for (const Integer i : order) stored += static_cast<std::size_t>(rows[i].size());
-  copy.values = large_array<double>(stored);
-  copy.indices = large_array<std::int32_t>(stored);
-  Integer at = 0;
-  for (const Integer i : order) {
-    for_each_value(rows[i], [&](Integer column, auto value) {
-      copy.values.get()[at] = static_cast<double>(value) * factors[column];
-      copy.indices.get()[at] = static_cast<std::int32_t>(column);
-      at += copy.values.get()[at] != 0 ? 1 : 0;
+// `squares` and `mixed` are their squared lengths and their products with the factors.
+struct ScaledRows {
+  std::span<const Integer> order;
+  const double* factors;
+  std::span<double> squares, mixed;
+
+  // Where each of them begins.
+  template <class Rows>
+  std::vector<Integer> offsets(const Rows& rows, const Budget& budget) const {
+    const Integer count = static_cast<Integer>(order.size());
+    std::vector<Integer> at(order.size() + 1);
+    const bool all = kSparse<Rows> && std::count(factors, factors + rows.columns, 0.0) == 0;
+    share_out(budget.threads_for(rows.stored()), (count + kPiece - 1) / kPiece, [&](Integer piece) {
+      for (Integer k = piece * kPiece; k < std::min(count, (piece + 1) * kPiece); ++k) {
+        Integer kept = rows[order[k]].size();
+        if (!all) {
+          kept = 0;
+          for_each_value(rows[order[k]],
+                         [&](Integer j, auto given) { kept += is_kept<Rows>(j, given) ? 1 : 0; });
+        }
+        at[k + 1] = kept;
+      }
     });
-    copy.offsets.push_back(at);
+    for (std::size_t k = 1; k < at.size(); ++k) at[k] += at[k - 1];
+    return at;
   }
-  return copy;
-}
+
+  // Fills the arrays; whether no length is beyond the range of single precision, or near its end.
+  template <class Rows, class Value, class Index>
+  bool fill(const Rows& rows, const std::vector<Integer>& offsets, Value* values, Index* indices,
+            const Budget& budget) const {
+    constexpr double kLeast = 1e-50, kMost = 1e50;  // of a squared length
+    const Integer count = static_cast<Integer>(order.size());
+    std::atomic<bool> inside{true};
+    share_out(budget.threads_for(offsets.back()), (count + kPiece - 1) / kPiece, [&](Integer piece) {
+      for (Integer k = piece * kPiece; k < std::min(count, (piece + 1) * kPiece); ++k) {
+        const auto row = rows[order[k]];
+        const Integer begin = offsets[k], end = offsets[k + 1];
+        // What is left out is written, too, and overwritten by what comes: a branch would be mispredicted.
+        for (Integer at = begin, l = 0; at < end; ++l) {
+          const Integer j = column_of(row, l);
+          values[at] = static_cast<Value>(static_cast<double>(row.values[l]) * factors[j]);
+          indices[at] = static_cast<Index>(j);
+          at += is_kept<Rows>(j, row.values[l]) ? 1 : 0;
+        }
+        const SparseRow<Value, Index> scaled{values + begin, indices + begin, end - begin};
+        squares[k] = scaled.squared_norm();
+        mixed[k] = scaled.dot(factors);
+        if (begin < end && !(squares[k] > kLeast && squares[k] < kMost)) inside = false;
+      }
+    });
+    return inside;
+  }
+
+ private:
+  static constexpr Integer kPiece = 16;  // rows that a thread takes at a time
+
+  template <class Value>
+  static Integer column_of(const DenseRow<Value>&, Integer l) {
+    return l;
+  }
+  template <class Value, class Index>
+  static Integer column_of(const SparseRow<Value, Index>& row, Integer l) {
+    return static_cast<Integer>(row.columns[l]);
+  }
+  template <class Rows, class Value>
+  bool is_kept(Integer j, Value given) const {
+    return factors[j] != 0 && (kSparse<Rows> || given != 0);
+  }
+};
 
 }  // namespace maxmargin

@@ -21,6 +21,7 @@ from maxmargin import (
     Problem,
     Solution,
     certify,
+    core,
     path,
     smallest_C,
     solve,
@@ -410,3 +411,21 @@ def test_a_column_whose_rows_have_no_loss_gives_up_its_weight(way, monkeypatch):
     model = solve(problem, tol=1e-8, start=Solution(w=np.array([0.1, 5.0])))
     assert model.certificate.relative_gap <= 1e-8
     assert model.certificate.primal == pytest.approx(solve(problem, tol=1e-8).certificate.primal)
+
+
+def test_columns_beyond_single_precision_are_copied_in_double(monkeypatch):
+    take_way("columns", monkeypatch)
+    X, y = drawn(6)
+    factors = np.where(np.arange(X.shape[1]) % 2, 1e-30, 1e30)
+    roots, order = np.linspace(0.0, 1.0, len(y)), np.arange(X.shape[1])
+    for scales in (np.ones_like(factors), factors):
+        columns = Rows(sparse.csr_matrix(X * scales)).by_columns
+        squares, mixed = np.empty(len(order)), np.empty(len(order))
+        copied = columns.take_scaled(order, roots, squares, mixed, ALL_CORES)
+        scaled = X * scales * roots[:, np.newaxis]
+        assert copied.stored == np.count_nonzero(scaled)
+        np.testing.assert_allclose(squares, (scaled**2).sum(axis=0), rtol=1e-6)
+        np.testing.assert_allclose(mixed / scales, roots @ scaled / scales, atol=1e-5)
+        scores = np.empty(len(order))
+        core.scores(copied, roots, scores, ALL_CORES)
+        np.testing.assert_allclose(scores / scales, mixed / scales, atol=1e-12)

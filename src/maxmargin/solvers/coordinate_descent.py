@@ -317,7 +317,7 @@ def _pulls(problem: Problem, columns: core.Data | None, alpha: Vector, budget: B
     return _products(columns, alpha * problem.y, budget)
 
 
-def _products(columns: core.Data, values: Vector, budget: Budget) -> Vector:
+def _products(columns: core.AnyData, values: Vector, budget: Budget) -> Vector:
     """The products of all columns with a vector."""
     out = np.empty(columns.count)
     core.scores(columns, values, out, budget)
@@ -522,10 +522,10 @@ class _ScaledColumns:
         problem, size = working.problem, len(working.w)
         self.budget, self.w, self.b = working.budget, working.w, working.b
         self.roots = np.sqrt(curvatures)
-        self.columns = columns.take_scaled(working.places, self.roots)
         self.gradient, self.z = -working.pulls, working.w.copy()
         self.squares, self.residuals = np.empty(size), np.zeros(problem.rows.count)
-        core.squared_norms(self.columns, self.squares, self.budget)
+        mixed = np.empty(size)
+        self.columns = columns.take_scaled(working.places, self.roots, self.squares, mixed, self.budget)
         self.z[_flat(self.squares, self.gradient, 1.0)] = 0.0
         self.mixed, self.curvature, self.slope = np.zeros(size), 0.0, 0.0
         self.threshold = _threshold(problem)
@@ -534,7 +534,7 @@ class _ScaledColumns:
         self.off = 0.0
         """How far the last sweep has seen them from optimal."""
         if problem.intercept is not Intercept.NONE:
-            self.mixed = _products(self.columns, self.roots, self.budget)
+            self.mixed = mixed
             self.curvature = float(curvatures.sum())
             self.slope = -core.dot(working.multipliers, problem.y)
 

@@ -413,6 +413,28 @@ def test_a_column_whose_rows_have_no_loss_gives_up_its_weight(way, monkeypatch):
     assert model.certificate.primal == pytest.approx(solve(problem, tol=1e-8).certificate.primal)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_many_rows_of_few_columns_begin_at_the_solution_of_a_sample(loss, monkeypatch):
+    X, y = drawn(5, n=20_000, d=6)
+    order = np.argsort(y, kind="stable")  # a sample by turns would not be one of both classes
+    problem = Problem.of(X[order], y[order], 0.5, loss=loss, penalty="l1")
+    solver = CoordinateDescent()
+    state = solver.init(problem, None)
+    assert state.opening is not None
+    before = state.primal
+    state = solver.step(problem, state, ALL_CORES)
+    assert state.opening is None
+    assert state.primal < before
+    rare = replace(problem, y=np.where(np.arange(len(y)) < 50, 1.0, -1.0))
+    assert solver.init(rare, None).opening is None
+    begun = solve(problem, solver, tol=1e-6)
+    assert begun.status is Status.CERTIFIED
+    monkeypatch.setattr(coordinate_descent.Opening, "by_sample", lambda *_: None)
+    plain = solve(problem, solver, tol=1e-6)
+    assert begun.steps < plain.steps
+    assert begun.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-6)
+
+
 def test_columns_beyond_single_precision_are_copied_in_double(monkeypatch):
     take_way("columns", monkeypatch)
     X, y = drawn(6)

@@ -155,11 +155,11 @@ AnyData Data::take_scaled(const ConstIndices& order, const ConstVector& factors,
   const ScaledRows scaled{which, per_column(factors).data(), maxmargin::per_row(squares, length(which)),
                           maxmargin::per_row(mixed, length(which))};
   return visit([&](const auto& rows) -> AnyData {
-    std::vector<Integer> offsets = scaled.offsets(rows, budget);
-    const auto stored = static_cast<std::size_t>(offsets.back());
+    std::vector<Integer> offsets;
+    const std::size_t room = scaled.room(rows);
     ShortRows brief;
     brief.columns = columns();
-    brief.reserve(stored);
+    brief.reserve(room);
     const bool suits = std::visit(
         [&](auto& indices) {
           return scaled.fill(rows, offsets, brief.values.get(), indices.get(), budget);
@@ -169,7 +169,7 @@ AnyData Data::take_scaled(const ConstIndices& order, const ConstVector& factors,
       brief.offsets = std::move(offsets);
       return short_rows(std::make_shared<const ShortRows>(std::move(brief)));
     }
-    SparseCopy<double> copy{large_array<double>(stored), large_array<std::int32_t>(stored), {}};
+    SparseCopy<double> copy{large_array<double>(room), large_array<std::int32_t>(room), {}};
     scaled.fill(rows, offsets, copy.values.get(), copy.indices.get(), budget);
     copy.offsets = std::move(offsets);
     return owning(std::move(copy), columns());

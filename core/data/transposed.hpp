@@ -83,56 +83,65 @@ struct ScaledRows {
   const double* factors;
   std::span<double> squares, mixed;
 
-  // Where each of them begins.
+  // Room that is enough for all of them; not all of it is needed where some factors are 0.
   template <class Rows>
-  std::vector<Integer> offsets(const Rows& rows, const Budget& budget) const {
-    const Integer count = static_cast<Integer>(order.size());
-    std::vector<Integer> at(order.size() + 1);
-    const bool all = kSparse<Rows> && std::count(factors, factors + rows.columns, 0.0) == 0;
-    share_out(budget.threads_for(rows.stored()), (count + kPiece - 1) / kPiece, [&](Integer piece) {
-      for (Integer k = piece * kPiece; k < std::min(count, (piece + 1) * kPiece); ++k) {
-        Integer kept = rows[order[k]].size();
-        if (!all) {
-          kept = 0;
-          for_each_value(rows[order[k]],
-                         [&](Integer j, auto given) { kept += is_kept<Rows>(j, given) ? 1 : 0; });
-        }
-        at[k + 1] = kept;
-      }
-    });
-    for (std::size_t k = 1; k < at.size(); ++k) at[k] += at[k - 1];
-    return at;
+  std::size_t room(const Rows& rows) const {
+    std::size_t stored = 0;
+    for (const Integer i : order) stored += static_cast<std::size_t>(rows[i].size());
+    return stored;
   }
 
-  // Fills the arrays; whether no length is beyond the range of single precision, or near its end.
+  // Fills the arrays, which have the room; whether no length is beyond the range of single precision, or
+  // near its end. Threads have to know where rows begin, which takes a count where some factors are 0.
   template <class Rows, class Value, class Index>
-  bool fill(const Rows& rows, const std::vector<Integer>& offsets, Value* values, Index* indices,
+  bool fill(const Rows& rows, std::vector<Integer>& offsets, Value* values, Index* indices,
             const Budget& budget) const {
-    constexpr double kLeast = 1e-50, kMost = 1e50;  // of a squared length
-    const Integer count = static_cast<Integer>(order.size());
+    const Integer count = static_cast<Integer>(order.size()), pieces = (count + kPiece - 1) / kPiece;
+    const Integer threads = budget.threads_for(static_cast<Integer>(room(rows)));
     std::atomic<bool> inside{true};
-    share_out(budget.threads_for(offsets.back()), (count + kPiece - 1) / kPiece, [&](Integer piece) {
-      for (Integer k = piece * kPiece; k < std::min(count, (piece + 1) * kPiece); ++k) {
+    const auto each = [&](Integer piece, const auto& work) {
+      for (Integer k = piece * kPiece; k < std::min(count, (piece + 1) * kPiece); ++k) work(k);
+    };
+    offsets.assign(order.size() + 1, 0);
+    if (threads > 1) {
+      const bool all = kSparse<Rows> && std::count(factors, factors + rows.columns, 0.0) == 0;
+      share_out(threads, pieces, [&](Integer piece) {
+        each(piece, [&](Integer k) {
+          const auto row = rows[order[k]];
+          Integer kept = all ? row.size() : 0;
+          for (Integer l = 0; !all && l < row.size(); ++l)
+            kept += is_kept<Rows>(column_of(row, l), row.values[l]);
+          offsets[k + 1] = kept;
+        });
+      });
+      for (std::size_t k = 1; k < offsets.size(); ++k) offsets[k] += offsets[k - 1];
+    }
+    share_out(threads, pieces, [&](Integer piece) {
+      each(piece, [&](Integer k) {
         const auto row = rows[order[k]];
-        const Integer begin = offsets[k], end = offsets[k + 1];
+        // Beyond the end are values of another thread.
+        const Integer begin = offsets[k], end = threads > 1 ? offsets[k + 1] : begin + row.size();
+        Integer at = begin;
         // What is left out is written, too, and overwritten by what comes: a branch would be mispredicted.
-        for (Integer at = begin, l = 0; at < end; ++l) {
+        for (Integer l = 0; l < row.size() && at < end; ++l) {
           const Integer j = column_of(row, l);
           values[at] = static_cast<Value>(static_cast<double>(row.values[l]) * factors[j]);
           indices[at] = static_cast<Index>(j);
           at += is_kept<Rows>(j, row.values[l]) ? 1 : 0;
         }
-        const SparseRow<Value, Index> scaled{values + begin, indices + begin, end - begin};
+        if (threads == 1) offsets[k + 1] = at;
+        const SparseRow<Value, Index> scaled{values + begin, indices + begin, at - begin};
         squares[k] = scaled.squared_norm();
         mixed[k] = scaled.dot(factors);
-        if (begin < end && !(squares[k] > kLeast && squares[k] < kMost)) inside = false;
-      }
+        if (begin < at && !(squares[k] > kLeast && squares[k] < kMost)) inside = false;
+      });
     });
     return inside;
   }
 
  private:
-  static constexpr Integer kPiece = 16;  // rows that a thread takes at a time
+  static constexpr Integer kPiece = 16;                  // rows that a thread takes at a time
+  static constexpr double kLeast = 1e-50, kMost = 1e50;  // of a squared length
 
   template <class Value>
   static Integer column_of(const DenseRow<Value>&, Integer l) {

@@ -451,3 +451,28 @@ def test_columns_beyond_single_precision_are_copied_in_double(monkeypatch):
         scores = np.empty(len(order))
         core.scores(copied, roots, scores, ALL_CORES)
         np.testing.assert_allclose(scores / scales, mixed / scales, atol=1e-12)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_threads_copy_the_same_columns(dense, zeros):
+    random = np.random.default_rng(8)
+    X = random.normal(size=(3000, 300)) * (random.random((3000, 300)) < 0.6)
+    roots = random.uniform(0.1, 2.0, 3000)
+    if zeros:
+        roots[random.random(3000) < 0.5] = 0.0
+    columns = Rows(X if dense else sparse.csr_matrix(X)).by_columns
+    order = random.permutation(300)[:250]
+    results = []
+    for threads in (1, 2, 5):
+        squares, mixed, sums = np.empty(250), np.empty(250), np.zeros(3000)
+        budget = core.Budget(np.inf, threads)
+        copied = columns.take_scaled(order, roots, squares, mixed, budget)
+        core.combine(copied, np.arange(250.0), sums, core.Budget(np.inf, 1))
+        results.append((copied.stored, squares, mixed, sums))
+    scaled = X[:, order] * roots[:, np.newaxis]
+    assert results[0][0] == np.count_nonzero(scaled)
+    np.testing.assert_allclose(results[0][3], scaled @ np.arange(250.0), atol=1e-2)
+    for other in results[1:]:
+        for ours, theirs in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(ours, theirs)

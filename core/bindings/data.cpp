@@ -39,6 +39,13 @@ SparseRows<Value, Index> sparse_rows(const Value* values, const Index* indices,
   return {values, indices, offsets.data(), length(offsets) - 1, columns};
 }
 
+AnyData short_rows(std::shared_ptr<const ShortRows> owned) {
+  const auto rows = [&](const auto& indices) {
+    return AnyRows(sparse_rows(owned->values.get(), indices.get(), owned->offsets, owned->columns));
+  };
+  return AnyData(std::visit(rows, owned->indices), owned);
+}
+
 }  // namespace
 
 Integer AnyData::longest() const {
@@ -142,11 +149,31 @@ Data Data::transposed(const Budget& budget) const {
   });
 }
 
-Data Data::take_scaled(const ConstIndices& order, const ConstVector& factors) const {
+AnyData Data::take_scaled(const ConstIndices& order, const ConstVector& factors, const Vector& squares,
+                          const Vector& mixed, const Budget& budget) const {
   const std::span<const Integer> which = row_numbers(order);
-  const double* const each = per_column(factors).data();
-  return visit(
-      [&](const auto& rows) { return owning(maxmargin::take_scaled(rows, which, each), columns()); });
+  const ScaledRows scaled{which, per_column(factors).data(), maxmargin::per_row(squares, length(which)),
+                          maxmargin::per_row(mixed, length(which))};
+  return visit([&](const auto& rows) -> AnyData {
+    std::vector<Integer> offsets;
+    const std::size_t room = scaled.room(rows);
+    ShortRows brief;
+    brief.columns = columns();
+    brief.reserve(room);
+    const bool suits = std::visit(
+        [&](auto& indices) {
+          return scaled.fill(rows, offsets, brief.values.get(), indices.get(), budget);
+        },
+        brief.indices);
+    if (suits) {
+      brief.offsets = std::move(offsets);
+      return short_rows(std::make_shared<const ShortRows>(std::move(brief)));
+    }
+    SparseCopy<double> copy{large_array<double>(room), large_array<std::int32_t>(room), {}};
+    scaled.fill(rows, offsets, copy.values.get(), copy.indices.get(), budget);
+    copy.offsets = std::move(offsets);
+    return owning(std::move(copy), columns());
+  });
 }
 
 Data Data::twinned() const {
@@ -184,11 +211,7 @@ std::optional<std::pair<AnyData, std::vector<double>>> compact(const Data& data,
   auto made = data.visit([&](const auto& rows) { return without_private_columns(rows, budget); });
   if (!made) return std::nullopt;
   std::vector<double> diagonal = std::move(made->diagonal);
-  const auto owned = std::make_shared<const CompactRows>(std::move(*made));
-  const auto rows = [&](const auto& indices) {
-    return AnyRows(sparse_rows(owned->values.get(), indices.get(), owned->offsets, owned->columns));
-  };
-  return std::pair(AnyData(std::visit(rows, owned->indices), owned), std::move(diagonal));
+  return std::pair(short_rows(std::make_shared<const CompactRows>(std::move(*made))), std::move(diagonal));
 }
 
 }  // namespace
@@ -207,7 +230,7 @@ void bind_data(nb::module_& m) {
   define_loop(data, "without_zeros", {"budget"}, &Data::without_zeros);
   define_loop(data, "take", {"order"}, &Data::take);
   define_loop(data, "transposed", {"budget"}, &Data::transposed);
-  define_loop(data, "take_scaled", {"order", "factors"}, &Data::take_scaled);
+  define_loop(data, "take_scaled", {"order", "factors", "squares", "mixed", "budget"}, &Data::take_scaled);
   data.def("twinned", &Data::twinned);
 
   nb::class_<MonomialData, AnyData>(m, "MonomialData")

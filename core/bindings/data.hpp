@@ -88,8 +88,10 @@ class Data : public AnyData {
   // The columns as rows.
   Data transposed(const Budget& budget) const;
 
-  // Some rows, every value times the factor of its column, without what becomes 0.
-  Data take_scaled(const ConstIndices& order, const ConstVector& factors) const;
+  // Some rows, every value times the factor of its column, without what becomes 0; in single precision
+  // where that has room for them. Their squared lengths, and their products with the factors, go along.
+  AnyData take_scaled(const ConstIndices& order, const ConstVector& factors, const Vector& squares,
+                      const Vector& mixed, const Budget& budget) const;
 
   // Whether no row has its columns out of order or twice; kernels need that.
   bool sorted() const { return sorted_; }

@@ -41,12 +41,13 @@ void bind_first_order(nb::module_& m) {
   m.def(
       "dual_coordinate_ascent",
       [](const AnyData& data, bool squared, const Table& coordinates, const Indices& order, const Vector& w,
-         double bias, double bias_curvature, double relaxation, double above, double below,
+         double bias, double bias_curvature, double relaxation, double above, double below, bool pairs,
          const Budget& budget) {
         const std::span<Coordinate> all = coordinates_of(coordinates, data.count());
         const std::span<Integer> visits = data.row_numbers(order);
+        require(!pairs || data.count() % 2 == 0, "pairs need an even number of rows");
         double* const weights = data.per_column(w).data();
-        const SweepOptions options{squared, bias, bias_curvature, relaxation, {above, below}};
+        const SweepOptions options{squared, bias, bias_curvature, relaxation, {above, below}, pairs};
         const Sweep sweep = interruptibly(budget, [&](Watch& watch) {
           return dual_coordinate_ascent(data.rows(), all, visits, weights, options, watch);
         });
@@ -54,7 +55,7 @@ void bind_first_order(nb::module_& m) {
                                sweep.gap);
       },
       "data"_a, "squared"_a, "coordinates"_a, "order"_a, "w"_a, nb::kw_only(), "bias"_a, "bias_curvature"_a,
-      "relaxation"_a, "above"_a, "below"_a, "budget"_a, Released());
+      "relaxation"_a, "above"_a, "below"_a, "pairs"_a = false, "budget"_a, Released());
 
   m.def(
       "go_on",

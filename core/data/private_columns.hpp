@@ -14,17 +14,14 @@
 #include <vector>
 
 #include "data/rows.hpp"
+#include "data/short_rows.hpp"
 #include "machine/large_array.hpp"
 #include "passes/passes.hpp"
 
 namespace maxmargin {
 
-struct CompactRows {
-  LargeArray<float> values;
-  std::variant<LargeArray<std::int32_t>, LargeArray<std::uint16_t>> indices;  // short where they can be
-  std::vector<Integer> offsets;
+struct CompactRows : ShortRows {
   std::vector<double> diagonal;  // sum of x_ij^2 over the private columns j of row i
-  Integer columns = 0;
 };
 
 // Nothing, where the copy would not pay: w already fits the cache, or few values would go.
@@ -81,11 +78,7 @@ std::optional<CompactRows> without_private_columns(const SparseRows<Value>& rows
   });
   for (Integer i = 0; i < rows.count; ++i) compact.offsets[i + 1] += compact.offsets[i];
   const std::size_t kept = static_cast<std::size_t>(compact.offsets[rows.count]);
-  compact.values = large_array<float>(kept);
-  if (next <= std::numeric_limits<std::uint16_t>::max())
-    compact.indices = large_array<std::uint16_t>(kept);
-  else
-    compact.indices = large_array<std::int32_t>(kept);
+  compact.reserve(kept);
   std::visit(
       [&]<class Short>(LargeArray<Short>& indices) {
         in_parallel(threads, rows.count, [&](Integer, Integer i, Integer last) {

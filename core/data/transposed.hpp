@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -75,25 +77,84 @@ SparseCopy<Value> transposed(const SparseRows<Value>& rows, const Budget& budget
 }
 
 // The rows order_0, order_1, ..., every value times the factor of its column; what becomes 0 is left out.
-template <class Rows>
-SparseCopy<double> take_scaled(const Rows& rows, std::span<const Integer> order, const double* factors) {
-  SparseCopy<double> copy;
-  copy.offsets.reserve(order.size() + 1);
-  copy.offsets.push_back(0);
-  std::size_t stored = 0;
-  for (const Integer i : order) stored += static_cast<std::size_t>(rows[i].size());
-  copy.values = large_array<double>(stored);
-  copy.indices = large_array<std::int32_t>(stored);
-  Integer at = 0;
-  for (const Integer i : order) {
-    for_each_value(rows[i], [&](Integer column, auto value) {
-      copy.values.get()[at] = static_cast<double>(value) * factors[column];
-      copy.indices.get()[at] = static_cast<std::int32_t>(column);
-      at += copy.values.get()[at] != 0 ? 1 : 0;
-    });
-    copy.offsets.push_back(at);
+// `squares` and `mixed` are their squared lengths and their products with the factors.
+struct ScaledRows {
+  std::span<const Integer> order;
+  const double* factors;
+  std::span<double> squares, mixed;
+
+  // Room that is enough for all of them; not all of it is needed where some factors are 0.
+  template <class Rows>
+  std::size_t room(const Rows& rows) const {
+    std::size_t stored = 0;
+    for (const Integer i : order) stored += static_cast<std::size_t>(rows[i].size());
+    return stored;
   }
-  return copy;
-}
+
+  // Fills the arrays, which have the room; whether no length is beyond the range of single precision, or
+  // near its end. Threads have to know where rows begin, which takes a count where some factors are 0.
+  template <class Rows, class Value, class Index>
+  bool fill(const Rows& rows, std::vector<Integer>& offsets, Value* values, Index* indices,
+            const Budget& budget) const {
+    const Integer count = static_cast<Integer>(order.size()), pieces = (count + kPiece - 1) / kPiece;
+    const Integer threads = budget.threads_for(static_cast<Integer>(room(rows)));
+    std::atomic<bool> inside{true};
+    const auto each = [&](Integer piece, const auto& work) {
+      for (Integer k = piece * kPiece; k < std::min(count, (piece + 1) * kPiece); ++k) work(k);
+    };
+    offsets.assign(order.size() + 1, 0);
+    if (threads > 1) {
+      const bool all = kSparse<Rows> && std::count(factors, factors + rows.columns, 0.0) == 0;
+      share_out(threads, pieces, [&](Integer piece) {
+        each(piece, [&](Integer k) {
+          const auto row = rows[order[k]];
+          Integer kept = all ? row.size() : 0;
+          for (Integer l = 0; !all && l < row.size(); ++l)
+            kept += is_kept<Rows>(column_of(row, l), row.values[l]);
+          offsets[k + 1] = kept;
+        });
+      });
+      for (std::size_t k = 1; k < offsets.size(); ++k) offsets[k] += offsets[k - 1];
+    }
+    share_out(threads, pieces, [&](Integer piece) {
+      each(piece, [&](Integer k) {
+        const auto row = rows[order[k]];
+        // Beyond the end are values of another thread.
+        const Integer begin = offsets[k], end = threads > 1 ? offsets[k + 1] : begin + row.size();
+        Integer at = begin;
+        // What is left out is written, too, and overwritten by what comes: a branch would be mispredicted.
+        for (Integer l = 0; l < row.size() && at < end; ++l) {
+          const Integer j = column_of(row, l);
+          values[at] = static_cast<Value>(static_cast<double>(row.values[l]) * factors[j]);
+          indices[at] = static_cast<Index>(j);
+          at += is_kept<Rows>(j, row.values[l]) ? 1 : 0;
+        }
+        if (threads == 1) offsets[k + 1] = at;
+        const SparseRow<Value, Index> scaled{values + begin, indices + begin, at - begin};
+        squares[k] = scaled.squared_norm();
+        mixed[k] = scaled.dot(factors);
+        if (begin < at && !(squares[k] > kLeast && squares[k] < kMost)) inside = false;
+      });
+    });
+    return inside;
+  }
+
+ private:
+  static constexpr Integer kPiece = 16;                  // rows that a thread takes at a time
+  static constexpr double kLeast = 1e-50, kMost = 1e50;  // of a squared length
+
+  template <class Value>
+  static Integer column_of(const DenseRow<Value>&, Integer l) {
+    return l;
+  }
+  template <class Value, class Index>
+  static Integer column_of(const SparseRow<Value, Index>& row, Integer l) {
+    return static_cast<Integer>(row.columns[l]);
+  }
+  template <class Rows, class Value>
+  bool is_kept(Integer j, Value given) const {
+    return factors[j] != 0 && (kSparse<Rows> || given != 0);
+  }
+};
 
 }  // namespace maxmargin

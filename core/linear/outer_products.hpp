@@ -78,6 +78,39 @@ const Row& written_out(const Row& row, NoRoom&) {
   return row;
 }
 
+// Sparse rows of which so many values are there that more than one product in eight of two columns is not
+// 0: written out, four of them are added up as dense rows are.
+template <class Rows>
+bool is_nearly_dense(const Rows& rows) {
+  if constexpr (kSparse<Rows>) {
+    constexpr Integer kShare = 8;
+    const Integer values = rows.stored() / std::max<Integer>(rows.count >> rows.shift, 1);
+    return kShare * values * values >= rows.columns * rows.columns;
+  }
+  return false;
+}
+
+// Four rows of `size` columns as dense ones, in room that has a place for each of their values where they
+// are sparse. Those that are written out end with 1 where there is one more column than the data have.
+template <class Value>
+std::array<DenseRow<Value>, 4> four_dense(const DenseRows<Value>& rows, const std::array<Integer, 4>& which,
+                                          double*, Integer) {
+  return {rows[which[0]], rows[which[1]], rows[which[2]], rows[which[3]]};
+}
+template <class Value, class Index>
+std::array<DenseRow<double>, 4> four_dense(const SparseRows<Value, Index>& rows,
+                                           const std::array<Integer, 4>& which, double* room,
+                                           Integer size) {
+  std::fill_n(room, 4 * size, rows.columns < size ? 1.0 : 0.0);
+  std::array<DenseRow<double>, 4> dense;
+  for (std::size_t k = 0; k < which.size(); ++k, room += size) {
+    std::fill_n(room, rows.columns, 0.0);
+    rows[which[k]].add_to(room, 1);
+    dense[k] = {room, size};
+  }
+  return dense;
+}
+
 // lower += sum_i c_i z_i z_i', the lower triangle of a matrix of `size` columns; z_i = x_i, or (x_i, 1)
 // where there is one more column than the data have. Rows with c_i = 0 cost nothing.
 template <class Rows>
@@ -93,36 +126,41 @@ void add_outer_products(const Rows& rows, const double* coefficients, std::span<
   for (std::vector<double>& part : own) part.reserve(lower.size());
   const std::size_t one_each = static_cast<std::size_t>(threads);
   std::vector<decltype(room_for_a_row(rows))> rooms(one_each, room_for_a_row(rows));
+  const bool nearly_dense = is_nearly_dense(rows);
+  std::vector<double> written(nearly_dense ? one_each * 4 * static_cast<std::size_t>(size) : 0);
   in_parallel(threads, rows.count, [&](Integer thread, Integer i, Integer last) {
     double* target = lower.data();
     if (thread > 0) {
       own[thread - 1].assign(lower.size(), 0.0);
       target = own[thread - 1].data();
     }
+    const auto add_border = [&](Integer k) {
+      double* border = target + rows.columns * size;
+      rows[k].add_to(border, coefficients[k]);
+      border[rows.columns] += coefficients[k];
+    };
     const auto add = [&](Integer k) {
+      if (bias) add_border(k);
       add_outer_product(written_out(rows[k], rooms[thread]), coefficients[k], target, size);
     };
     std::array<Integer, 4> waiting;
     std::size_t count = 0;
     for (; i < last; ++i) {
-      const double c = coefficients[i];
-      if (c == 0) continue;
-      if (bias) {
-        double* border = target + rows.columns * size;
-        rows[i].add_to(border, c);
-        border[rows.columns] += c;
+      if (coefficients[i] == 0) continue;
+      if constexpr (kDense<Rows> || kSparse<Rows>) {
+        if (kDense<Rows> || nearly_dense) {
+          waiting[count++] = i;
+          if (count < waiting.size()) continue;
+          count = 0;
+          const auto [k, l, m, n] = waiting;
+          double* const room = written.data() + (nearly_dense ? thread * 4 * size : 0);
+          const std::array c{coefficients[k], coefficients[l], coefficients[m], coefficients[n]};
+          add_outer_products_of_four(four_dense(rows, waiting, room, size), c, target, size);
+          if (kDense<Rows> && bias) std::for_each(waiting.begin(), waiting.end(), add_border);
+          continue;
+        }
       }
-      if constexpr (!kDense<Rows>) {
-        add(i);
-      } else {
-        waiting[count++] = i;
-        if (count < waiting.size()) continue;
-        count = 0;
-        const auto [k, l, m, n] = waiting;
-        add_outer_products_of_four(std::array{rows[k], rows[l], rows[m], rows[n]},
-                                   {coefficients[k], coefficients[l], coefficients[m], coefficients[n]},
-                                   target, size);
-      }
+      add(i);
     }
     for (std::size_t k = 0; k < count; ++k) add(waiting[k]);
   });

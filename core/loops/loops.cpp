@@ -119,12 +119,15 @@ LossSum subgradient(const AnyRows& rows, AnyLoss loss, const double* labels, con
 Sweep dual_coordinate_ascent(const AnyRows& rows, std::span<Coordinate> coordinates,
                              std::span<Integer> order, double* w, const SweepOptions& options,
                              Watch& watch) {
+  const auto [squared, bias, bias_curvature, relaxation, walls, pairs] = options;
+  const auto sweep = [&]<bool kSquared>(const auto& kind) {
+    return pairs ? dual_coordinate_ascent_of_pairs<kSquared>(kind, coordinates, order, w, bias,
+                                                             bias_curvature, relaxation, walls, watch)
+                 : dual_coordinate_ascent<kSquared>(kind, coordinates, order, w, bias, bias_curvature,
+                                                    relaxation, walls, watch);
+  };
   return rows.visit([&](const auto& kind) {
-    const auto [squared, bias, bias_curvature, relaxation, walls] = options;
-    return squared ? dual_coordinate_ascent<true>(kind, coordinates, order, w, bias, bias_curvature,
-                                                  relaxation, walls, watch)
-                   : dual_coordinate_ascent<false>(kind, coordinates, order, w, bias, bias_curvature,
-                                                   relaxation, walls, watch);
+    return squared ? sweep.template operator()<true>(kind) : sweep.template operator()<false>(kind);
   });
 }
 

@@ -70,6 +70,7 @@ struct SweepOptions {
   double bias_curvature;
   double relaxation;
   Walls walls;
+  bool pairs;  // rows come in pairs that share their values
 };
 Sweep dual_coordinate_ascent(const AnyRows& rows, std::span<Coordinate> coordinates,
                              std::span<Integer> order, double* w, const SweepOptions& options,

@@ -14,17 +14,32 @@ from __future__ import annotations
 import numpy as np
 
 
-def ascend(X, y, C, sweeps, **options):
+def ascend(X, y, C, sweeps, *, targets=None, alpha=None, **options):
     """O(d) per step: w is kept up to date (Hsieh et al. 2008)."""
+    p = np.ones(len(y)) if targets is None else targets
     setup = _Setup(X, y, C, **options)
-    alpha, w = np.zeros(len(y)), np.zeros(setup.X.shape[1])
+    alpha, w = np.zeros(len(y)) if alpha is None else alpha, np.zeros(setup.X.shape[1])
     for sweep in sweeps:
         for i in sweep:  # 1
-            g = y[i] * (w @ setup.X[i] + setup.offset) - 1 + setup.D[i] * alpha[i]  # 2
+            g = y[i] * (w @ setup.X[i] + setup.offset) - p[i] + setup.D[i] * alpha[i]  # 2
             a = setup.clipped(alpha[i], g, i)  # 3
             w = w + (a - alpha[i]) * y[i] * setup.X[i]  # 4
             alpha[i] = a
         yield setup.finish_sweep(alpha, w)
+
+
+def ascend_pairs(X, walls, C, sweeps, **options):
+    """The same for two rows of opposite signs with the data of each example, which sweeps name."""
+    twins, y, costs = np.repeat(X, 2, axis=0), np.tile([1.0, -1.0], len(X)), np.repeat(C, 2)
+    alpha = np.zeros(len(y))
+
+    def rows_of(sweep):
+        for k in sweep:  # first the row whose multiplier is not 0
+            first = int(alpha[2 * k] == 0 and alpha[2 * k + 1] != 0)
+            yield 2 * k + first
+            yield 2 * k + 1 - first
+
+    yield from ascend(twins, y, costs, map(rows_of, sweeps), targets=walls, alpha=alpha, **options)
 
 
 def ascend_naive(X, y, C, sweeps, **options):

@@ -21,6 +21,7 @@ from maxmargin import (
     Problem,
     Solution,
     certify,
+    core,
     path,
     smallest_C,
     solve,
@@ -410,3 +411,68 @@ def test_a_column_whose_rows_have_no_loss_gives_up_its_weight(way, monkeypatch):
     model = solve(problem, tol=1e-8, start=Solution(w=np.array([0.1, 5.0])))
     assert model.certificate.relative_gap <= 1e-8
     assert model.certificate.primal == pytest.approx(solve(problem, tol=1e-8).certificate.primal)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_many_rows_of_few_columns_begin_at_the_solution_of_a_sample(loss, monkeypatch):
+    X, y = drawn(5, n=20_000, d=6)
+    order = np.argsort(y, kind="stable")  # a sample by turns would not be one of both classes
+    problem = Problem.of(X[order], y[order], 0.5, loss=loss, penalty="l1")
+    solver = CoordinateDescent()
+    state = solver.init(problem, None)
+    assert state.opening is not None
+    before = state.primal
+    state = solver.step(problem, state, ALL_CORES)
+    assert state.opening is None
+    assert state.primal < before
+    rare = replace(problem, y=np.where(np.arange(len(y)) < 50, 1.0, -1.0))
+    assert solver.init(rare, None).opening is None
+    begun = solve(problem, solver, tol=1e-6)
+    assert begun.status is Status.CERTIFIED
+    monkeypatch.setattr(coordinate_descent.Opening, "by_sample", lambda *_: None)
+    plain = solve(problem, solver, tol=1e-6)
+    assert begun.steps < plain.steps
+    assert begun.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-6)
+
+
+def test_columns_beyond_single_precision_are_copied_in_double(monkeypatch):
+    take_way("columns", monkeypatch)
+    X, y = drawn(6)
+    factors = np.where(np.arange(X.shape[1]) % 2, 1e-30, 1e30)
+    roots, order = np.linspace(0.0, 1.0, len(y)), np.arange(X.shape[1])
+    for scales in (np.ones_like(factors), factors):
+        columns = Rows(sparse.csr_matrix(X * scales)).by_columns
+        squares, mixed = np.empty(len(order)), np.empty(len(order))
+        copied = columns.take_scaled(order, roots, squares, mixed, ALL_CORES)
+        scaled = X * scales * roots[:, np.newaxis]
+        assert copied.stored == np.count_nonzero(scaled)
+        np.testing.assert_allclose(squares, (scaled**2).sum(axis=0), rtol=1e-6)
+        np.testing.assert_allclose(mixed / scales, roots @ scaled / scales, atol=1e-5)
+        scores = np.empty(len(order))
+        core.scores(copied, roots, scores, ALL_CORES)
+        np.testing.assert_allclose(scores / scales, mixed / scales, atol=1e-12)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_threads_copy_the_same_columns(dense, zeros):
+    random = np.random.default_rng(8)
+    X = random.normal(size=(3000, 300)) * (random.random((3000, 300)) < 0.6)
+    roots = random.uniform(0.1, 2.0, 3000)
+    if zeros:
+        roots[random.random(3000) < 0.5] = 0.0
+    columns = Rows(X if dense else sparse.csr_matrix(X)).by_columns
+    order = random.permutation(300)[:250]
+    results = []
+    for threads in (1, 2, 5):
+        squares, mixed, sums = np.empty(250), np.empty(250), np.zeros(3000)
+        budget = core.Budget(np.inf, threads)
+        copied = columns.take_scaled(order, roots, squares, mixed, budget)
+        core.combine(copied, np.arange(250.0), sums, core.Budget(np.inf, 1))
+        results.append((copied.stored, squares, mixed, sums))
+    scaled = X[:, order] * roots[:, np.newaxis]
+    assert results[0][0] == np.count_nonzero(scaled)
+    np.testing.assert_allclose(results[0][3], scaled @ np.arange(250.0), atol=1e-2)
+    for other in results[1:]:
+        for ours, theirs in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(ours, theirs)

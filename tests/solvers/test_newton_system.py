@@ -344,10 +344,13 @@ def test_scores_and_combine(intercept, layout):
 # ---- the core ------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["small", "worth two threads"])
+MATRICES = {"small": (50, 7, 0.6), "worth two threads": (30_000, 80, 0.6), "mostly zeros": (300, 60, 0.1)}
+
+
+@pytest.fixture(scope="module", params=MATRICES)
 def matrix(request):
-    n, d = (50, 7) if request.param == "small" else (30_000, 80)
-    return random_data(n, d)[0]
+    n, d, density = MATRICES[request.param]
+    return random_data(n, d, density=density)[0]
 
 
 @every_pair(bias=[0, 1], layout=STORED, budget=BUDGETS)

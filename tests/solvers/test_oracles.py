@@ -14,6 +14,7 @@ import pytest
 
 from combinations import every_pair
 from maxmargin import Problem, Solution, certify, core, solve
+from maxmargin.problem.regression import regression_problem, walls
 from maxmargin.solvers import (
     ActiveSet,
     AugmentedLagrangian,
@@ -23,6 +24,7 @@ from maxmargin.solvers import (
     Pegasos,
     StochasticSubgradient,
     Subgradient,
+    dual_coordinate_ascent,
 )
 from maxmargin.solvers import active_set as active_sets
 from maxmargin.solvers.ascent import shrinking
@@ -34,7 +36,7 @@ from maxmargin.solvers.second_order.opening import Opening
 from oracles import quadratic_program as written_out
 from oracles.active_set import active_set
 from oracles.augmented_lagrangian import augmented_lagrangian
-from oracles.dual_coordinate_ascent import ascend, ascend_naive, ascend_with_gram_matrix
+from oracles.dual_coordinate_ascent import ascend, ascend_naive, ascend_pairs, ascend_with_gram_matrix
 from oracles.interior_point import interior_point
 from oracles.newton import newton
 from oracles.pegasos import pegasos
@@ -94,6 +96,13 @@ def upcoming_sweep(problem, solver, state):
     return order
 
 
+def upcoming_pairs(problem, state):
+    """The examples whose two rows the next step will visit."""
+    order = np.flatnonzero(problem.costs[::2] > 0)
+    core.shuffle(order, state.random)
+    return order
+
+
 REACHES = {"none": [np.inf], "regularised": [np.inf, 0.3], "exact": [1.0]}
 
 
@@ -137,6 +146,51 @@ def test_dual_coordinate_ascent(data, loss, intercept, reach, order, relaxation,
         close(state.w, w)
         close(state.intercept.b, b)
     assert np.any(alpha > 0)
+
+
+@every_pair(
+    lambda intercept, reach, **_: reach in REACHES[intercept],
+    loss=["epsilon_insensitive", "squared_epsilon_insensitive"],
+    intercept=REACHES,
+    reach=[np.inf, 0.3, 1.0],
+    layout=STORED,
+)
+def test_dual_coordinate_ascent_of_pairs(data, loss, intercept, reach, layout, monkeypatch):
+    """In regression, sweeps over all rows of large data read each example once."""
+    monkeypatch.setattr(dual_coordinate_ascent, "CACHED_VALUES", 0)
+    values, scaling = data.X @ np.arange(5.0) + data.y, data.intercept_scaling
+    problem = regression_problem(
+        LAYOUTS[layout](data.X),
+        values,
+        data.C,
+        loss=loss,
+        intercept=intercept,
+        weights=data.weights,
+        intercept_scaling=scaling,
+    )
+    options = {"shrinking": False, "warm_up": False, "extrapolation": False, "momentum": False}
+    solver = DualCoordinateAscent(relaxation=1.3, bias_reach=reach, seed=SEED, **options)
+    state = solver.init(problem, None)
+    oracle = ascend_pairs(
+        data.X,
+        walls(values, 0.1),
+        data.costs,
+        (upcoming_pairs(problem, state) for _ in range(EPOCHS)),
+        loss=problem.loss.name,
+        intercept=intercept,
+        intercept_scaling=scaling,
+        bias_reach=reach,
+        relaxation=1.3,
+    )
+    crossed = 0
+    for alpha, w, b in oracle:
+        before = state.coordinates[:, ALPHA].reshape(-1, 2) > 0
+        state = solver.step(problem, state, UNLIMITED)
+        crossed += np.count_nonzero(before & (alpha.reshape(-1, 2)[:, ::-1] > 0))
+        close(state.coordinates[:, ALPHA], alpha)
+        close(state.w, w)
+        close(state.intercept.b, b)
+    assert crossed > 0
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularised"])

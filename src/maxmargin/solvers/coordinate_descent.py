@@ -28,6 +28,7 @@ products sum_i h_i x_ij x_ik are written down, and a visit costs one number. Els
 until one of them gains a tenth of what all have gained: the next model gains more for its price. Where
 such loose models do not bring the gap down, or steps are cut, models are solved with care from then on:
 until columns are ten times nearer to optimal, and line 8 goes on until those of W are, too.
+Very many rows of few columns begin at the solution of a sample of them (second_order/opening.py).
 Divided by the largest |v_j|, a is a feasible dual point. The model's own multipliers, line 9, are feasible
 on W as soon as the model is solved, and near the optimum they are off by the square of the step only: so
 their gap falls with the objective, and not as slowly as the pulls do. Sweeps are in
@@ -48,6 +49,7 @@ from maxmargin.problem import Intercept, Penalty, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver, end_if_stopped
 from maxmargin.solvers.primal.jumps import best_move, jumps_on_products
+from maxmargin.solvers.second_order.opening import Opening, sample_size
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import Count, Seed
 from maxmargin.types import Indices, Vector
@@ -60,6 +62,8 @@ _FEW_COLUMNS = 200
 twice the first working set."""
 _ALL_PRODUCTS = 1000
 """Columns in a working set up to which their products are written down: 8 megabytes."""
+_RARE_PER_COLUMN = 10
+"""Rows of the rarer class that a sample has for each column, at least: of fewer its solution fits these."""
 _SOLVED = 0.1
 """What a model leaves of how far columns were from optimal, where products are written down."""
 _SHARE = 0.1
@@ -135,6 +139,8 @@ class State:
     """How many steps ago that was."""
     finished: bool = False
     """Whether a step found nothing to gain."""
+    opening: Opening | None = None
+    """The same problem with a sample of very many rows, at whose solution the first step begins."""
 
     def judge(self) -> None:
         """Count steps that do not halve the gap, and lose patience with loose models."""
@@ -158,7 +164,7 @@ class CoordinateDescent(Solver[State]):
     sweeps: Count = 30
     """The most sweeps before a jump."""
     seed: Seed = 0
-    """Without effect: columns are visited in their order."""
+    """The seed of a sample of very many rows; columns are visited in their order."""
 
     def accepts(self, problem: Problem) -> str | None:
         """The l1 penalty, on rows that are stored."""
@@ -184,12 +190,7 @@ class CoordinateDescent(Solver[State]):
             lengths = np.sqrt(lengths, out=lengths)
             lengths[lengths == 0.0] = 1.0
         w = np.zeros(rows.columns) if start is None or start.w is None else np.array(start.w, np.float64)
-        if w.any():
-            margins = rows.scores(w)
-            b = problem.objective.take_best_intercept(margins)[0]
-        else:
-            b = _intercept_of_zero(problem)
-            margins = problem.y * b
+        b, margins, primal = _at(problem, w)
         state = State(
             columns=columns,
             lengths=lengths,
@@ -199,9 +200,13 @@ class CoordinateDescent(Solver[State]):
             multipliers=margins,
             pulls=lengths,
             is_seen=False,
-            primal=problem.regulariser(w, b) + problem.loss_sum(margins),
+            primal=primal,
             gap=1.0,
         )
+        if columns is None and not w.any() and _has_many_of_both(problem):
+            state.opening = Opening.by_sample(problem, self)
+            if state.opening is not None:
+                return state
         _look(problem, state, core.ALL_CORES)
         _take_dual(problem, state, state.multipliers.copy(), state.pulls)
         return state
@@ -209,6 +214,8 @@ class CoordinateDescent(Solver[State]):
     @one_blas_thread()
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One working set: lines 2 to 9."""
+        if state.opening is not None:
+            self._open(problem, state, state.opening, budget)
         if not state.is_seen:
             _look(problem, state, budget)  # 2
         which = self._working_set(state)  # 3
@@ -250,6 +257,18 @@ class CoordinateDescent(Solver[State]):
         state.careful |= not fell
         return state
 
+    def _open(self, problem: Problem, state: State, opening: Opening, budget: Budget) -> None:
+        """Go to the solution of the sample, where the whole problem gains from it."""
+        while not (opening.step(budget) or budget.spent):
+            sampled = opening.state
+            if isinstance(sampled, State) and sampled.promise <= _PROMISING:
+                break
+        state.opening, w = None, opening.solution(budget).w
+        assert w is not None
+        b, margins, primal = _at(problem, w)
+        if primal < state.primal:
+            state.w, state.b, state.margins, state.primal = w, b, margins, primal
+
     def _working_set(self, state: State) -> Indices:
         """The columns that are to be solved for next, in their order."""
         if len(state.w) <= _FEW_COLUMNS:
@@ -272,6 +291,23 @@ class CoordinateDescent(Solver[State]):
     def report(self, state: State) -> Report:
         """The gap itself, but for rounding."""
         return Report(state.gap, state.finished)
+
+
+def _has_many_of_both(problem: Problem) -> bool:
+    """Whether a sample has rows enough of the rarer class to tell where its rows lie."""
+    share = float(np.mean(problem.y > 0.0))
+    return min(share, 1.0 - share) * sample_size(problem) >= _RARE_PER_COLUMN * (problem.rows.columns + 1)
+
+
+def _at(problem: Problem, w: Vector) -> tuple[float, Vector, float]:
+    """The best intercept for w, the margins, and the objective."""
+    if w.any():
+        margins = problem.rows.scores(w)
+        b = problem.objective.take_best_intercept(margins)[0]
+    else:
+        b = _intercept_of_zero(problem)
+        margins = problem.y * b
+    return b, margins, problem.regulariser(w, b) + problem.loss_sum(margins)
 
 
 def _intercept_of_zero(problem: Problem) -> float:
@@ -317,7 +353,7 @@ def _pulls(problem: Problem, columns: core.Data | None, alpha: Vector, budget: B
     return _products(columns, alpha * problem.y, budget)
 
 
-def _products(columns: core.Data, values: Vector, budget: Budget) -> Vector:
+def _products(columns: core.AnyData, values: Vector, budget: Budget) -> Vector:
     """The products of all columns with a vector."""
     out = np.empty(columns.count)
     core.scores(columns, values, out, budget)
@@ -522,10 +558,10 @@ class _ScaledColumns:
         problem, size = working.problem, len(working.w)
         self.budget, self.w, self.b = working.budget, working.w, working.b
         self.roots = np.sqrt(curvatures)
-        self.columns = columns.take_scaled(working.places, self.roots)
         self.gradient, self.z = -working.pulls, working.w.copy()
         self.squares, self.residuals = np.empty(size), np.zeros(problem.rows.count)
-        core.squared_norms(self.columns, self.squares, self.budget)
+        mixed = np.empty(size)
+        self.columns = columns.take_scaled(working.places, self.roots, self.squares, mixed, self.budget)
         self.z[_flat(self.squares, self.gradient, 1.0)] = 0.0
         self.mixed, self.curvature, self.slope = np.zeros(size), 0.0, 0.0
         self.threshold = _threshold(problem)
@@ -534,7 +570,7 @@ class _ScaledColumns:
         self.off = 0.0
         """How far the last sweep has seen them from optimal."""
         if problem.intercept is not Intercept.NONE:
-            self.mixed = _products(self.columns, self.roots, self.budget)
+            self.mixed = mixed
             self.curvature = float(curvatures.sum())
             self.slope = -core.dot(working.multipliers, problem.y)
 

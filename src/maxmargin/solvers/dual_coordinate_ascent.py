@@ -14,6 +14,10 @@ changes with w in line 4 (the augmentation trick). An exact one asks for sum_i a
 method of multipliers reaches with steps on single coordinates; it makes the regularised one faster too: see
 pulled_intercept.py. A unit step of alpha_i y_i adds k to b, and k to the curvature |x_i|^2 of line 3.
 
+Regression has two rows for each example, which share its data. Where the data are larger than a cache, a
+sweep over all rows reads them once: it takes the two in turn, first the one whose multiplier is not 0, and
+knows what that does to the score.
+
 Shrinking. Rows that stay at a wall of their box are left out of most sweeps: see shrinking.py.
 
 Warm-up. Where C |x|^2 is large, the first sweeps solve the problem roughly with a smaller C, and raise it
@@ -39,6 +43,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.ascent import momentum, warm_up
 from maxmargin.solvers.ascent.extrapolation import go_to_best_combination
@@ -46,6 +51,7 @@ from maxmargin.solvers.ascent.pulled_intercept import PulledIntercept
 from maxmargin.solvers.ascent.shrinking import Visits, weighted_rows
 from maxmargin.solvers.ascent.state import COST, LABEL, TARGET, AnyData, State
 from maxmargin.solvers.base import Report, Solver, visits_single_rows
+from maxmargin.solvers.sizes import CACHED_VALUES
 from maxmargin.tools.parameters import Range, Seed
 from maxmargin.types import Vector
 
@@ -171,10 +177,17 @@ class DualCoordinateAscent(Solver[State]):
             rows = weighted_rows(problem)
             draws = np.empty(len(rows), np.int64)
             state.random = core.draw(draws, len(rows), state.random)
-            order, above, below = rows[draws], np.inf, -np.inf
+            order, above, below, pairs = rows[draws], np.inf, -np.inf, False
         else:
             visits = state.visits
-            state.random = core.shuffle(visits.order, state.random)
+            far = problem.rows.stored > CACHED_VALUES
+            pairs = far and isinstance(problem.rows, TwinRows) and visits.are_all
+            if pairs:
+                first = 2 * np.flatnonzero(problem.costs[::2] > 0.0)
+                state.random = core.shuffle(first, state.random)
+                visits.order = np.add.outer(first, np.arange(2)).ravel()
+            else:
+                state.random = core.shuffle(visits.order, state.random)
             order, above, below = visits.order, visits.above, visits.below
         active, state.intercept.b, largest, smallest, ascent, gap = core.dual_coordinate_ascent(
             state.data,
@@ -187,6 +200,7 @@ class DualCoordinateAscent(Solver[State]):
             relaxation=self.relaxation_of(problem, state.last_move is not None),
             above=above,
             below=below,
+            pairs=pairs,
             budget=budget,
         )
         state.dual += ascent

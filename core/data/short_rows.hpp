@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sparse rows in less memory than they are given in: sweeps that read them again and again wait for memory.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <variant>
+#include <vector>
+
+#include "data/rows.hpp"
+#include "machine/large_array.hpp"
+
+namespace maxmargin {
+
+struct ShortRows {
+  LargeArray<float> values;
+  std::variant<LargeArray<std::int32_t>, LargeArray<std::uint16_t>> indices;  // short where they can be
+  std::vector<Integer> offsets;
+  Integer columns = 0;
+
+  // Room for so many values, once the number of columns is known.
+  void reserve(std::size_t stored) {
+    values = large_array<float>(stored);
+    if (columns <= std::numeric_limits<std::uint16_t>::max())
+      indices = large_array<std::uint16_t>(stored);
+    else
+      indices = large_array<std::int32_t>(stored);
+  }
+};
+
+}  // namespace maxmargin

@@ -75,7 +75,12 @@ class KernelMatrix final : public AnyKernelMatrix {
   }
 
   Integer count() const override { return count_; }
-  bool keeps_all() const override { return caching_ && !cache_.loses(); }
+  bool keeps_most() const override {
+    Integer values = 0;
+    for (const Block& block : blocks_) values += block.rows.count() * block.rows.count();
+    const Integer half = values / 2 * static_cast<Integer>(sizeof(T));
+    return caching_ && (!cache_.loses() || cache_.has_room_for(half));
+  }
   Holding holding() const override { return encoding_.holding; }
   bool expensive() const override {
     return std::ranges::any_of(blocks_, [](const Block& block) { return block.rows.work() > kCheap; });

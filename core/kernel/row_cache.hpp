@@ -44,6 +44,7 @@ class RowCache {
   Integer computed() const { return computed_; }
   // Whether rows have had to make way for others, or would have if none had been passed over.
   bool loses() const { return lost_ > 0 || used_ + passed_over_ > bytes_; }
+  bool has_room_for(Integer bytes) const { return bytes <= bytes_; }
   // Whether most rows are gone before they are asked for again: to keep them is only work.
   bool is_of_no_use() const { return lost_ > kPatience && found_ < computed_ / 4; }
 

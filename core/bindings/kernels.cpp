@@ -374,7 +374,7 @@ void bind_matrix(nb::module_& m) {
       .def_prop_ro("computed_rows", [](BoundMatrix& self) { return self->computed(); })
       .def_prop_ro("expensive", [](BoundMatrix& self) { return self->expensive(); })
       .def_prop_ro("coupled_share", [](BoundMatrix& self) { return self->coupled_share(); })
-      .def_prop_ro("keeps_all", [](BoundMatrix& self) { return self->keeps_all(); });
+      .def_prop_ro("keeps_most", [](BoundMatrix& self) { return self->keeps_most(); });
   define_loop(matrix, "subset", {"which"}, [](BoundMatrix& self, const ConstIndices& which) {
     return BoundMatrix{self.data, self->subset(self.sorted_rows(which))};
   });

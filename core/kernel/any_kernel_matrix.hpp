@@ -70,8 +70,9 @@ class AnyKernelMatrix {
   virtual bool expensive() const = 0;
   // The share of all pairs of rows that are in one block.
   virtual double coupled_share() const = 0;
-  // Whether every row that is computed is still there when it is needed again.
-  virtual bool keeps_all() const = 0;
+  // Whether a row that is computed is still there when it is needed again: always so far, or of every
+  // second one at least.
+  virtual bool keeps_most() const = 0;
   // The matrix of some of the rows, in ascending order; what was kept of their rows moves there.
   virtual std::unique_ptr<AnyKernelMatrix> subset(std::span<const Integer> which) = 0;
   // f_j += sum_q changes_q K(which_q, j) for all j; `which` must be in ascending order. A call that goes on

@@ -59,6 +59,7 @@ class BitTiles {
   }
 
   Integer work() const { return words_.columns(); }
+  Integer tiles_in_block() const { return 1; }
 
  private:
   explicit BitTiles(Tiled<std::uint32_t> words) : words_(std::move(words)) {}
@@ -141,6 +142,7 @@ class ByteTiles {
   }
 
   Integer work() const { return rows_.quads(); }
+  Integer tiles_in_block() const { return 1; }
 
  private:
   void fill() {

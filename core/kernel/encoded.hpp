@@ -138,7 +138,7 @@ class Encoded {
     return part;
   }
 
-  static constexpr int kMostQueries = std::max(kQueries, kSparseQueries<T>);
+  static constexpr int kMostQueries = std::max(kQueries, kSparseQueries);
 
   // Some rows, up to queries_at_once() of them, ready to be compared with rows of a like encoding.
   class Queries {
@@ -185,11 +185,14 @@ class Encoded {
   Integer count() const { return static_cast<Integer>(count_); }
   Integer tiles() const { return tiles_of(count_); }
   // How many rows may be read as queries together.
-  Integer queries_at_once() const { return is_sparse() ? kSparseQueries<T> : kQueries; }
-  // How many tiles are best looked at one after the other, by one of so many threads: with sparse rows,
-  // to begin somewhere has its price.
+  Integer queries_at_once() const { return is_sparse() ? kSparseQueries : kQueries; }
+  // How many tiles are best looked at one after the other, by one of so many threads: sparse rows come in
+  // blocks, and to begin anywhere else has its price.
   Integer tiles_at_once(Integer threads) const {
-    return is_sparse() ? std::max<Integer>(kLeastSparseTiles, tiles() / (kSharesPerThread * threads)) : 1;
+    const Integer block = std::visit([](const auto& tiles) { return tiles.tiles_in_block(); }, kind_);
+    if (!is_sparse()) return block;
+    const Integer some = std::max<Integer>(kLeastSparseTiles, tiles() / (kSharesPerThread * threads));
+    return 2 * some < block ? some : std::max<Integer>(1, some / block) * block;
   }
   // What the value of one pair takes, in operations.
   Integer work() const {

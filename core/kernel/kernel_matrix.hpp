@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -46,8 +47,11 @@ class KernelMatrix final : public AnyKernelMatrix {
       std::fill(block_of_.begin() + begins[k], block_of_.begin() + begins[k + 1], static_cast<Integer>(k));
     }
     // Reading a row again is no faster than computing it where that takes a few operations per value.
-    for (const Block& block : blocks_) caching_ = caching_ || block.rows.work() > 2;
-    caching_ = caching_ || (!kernel_.terms.empty() && encoding_.holding != Holding::bits);
+    bool quick = true;
+    for (const Block& block : blocks_) quick = quick && block.rows.work() <= kQuick;
+    caching_ = !quick || (!kernel_.terms.empty() && encoding_.holding != Holding::bits);
+    // Not much faster with an exponential: rows that are rarely asked for do not earn their memory.
+    if (quick && std::is_same_v<T, float>) cache_.wait(kWait);
   }
 
   std::unique_ptr<AnyKernelMatrix> subset(std::span<const Integer> which) override {
@@ -71,7 +75,12 @@ class KernelMatrix final : public AnyKernelMatrix {
   }
 
   Integer count() const override { return count_; }
-  bool keeps_all() const override { return caching_ && !cache_.loses(); }
+  bool keeps_most() const override {
+    Integer values = 0;
+    for (const Block& block : blocks_) values += block.rows.count() * block.rows.count();
+    const Integer half = values / 2 * static_cast<Integer>(sizeof(T));
+    return caching_ && (!cache_.loses() || cache_.has_room_for(half));
+  }
   Holding holding() const override { return encoding_.holding; }
   bool expensive() const override {
     return std::ranges::any_of(blocks_, [](const Block& block) { return block.rows.work() > kCheap; });
@@ -259,6 +268,10 @@ class KernelMatrix final : public AnyKernelMatrix {
   // Up to this much work per value, computing it again is faster than finding it: values lie far apart in
   // memory, both in rows that are kept and across the diagonal.
   static constexpr Integer kCheap = 4;
+  // Up to this much, a value takes no longer than to write it to memory that was not used before. And how
+  // often a row is computed then before it is kept, which costs as much as to compute it so often.
+  static constexpr Integer kQuick = 2;
+  static constexpr int kWait = 2;
   static constexpr Integer kMostOfBlock = 2048;  // values among so many stay in the third-level cache
 
   using Queries = typename Encoded<T>::Queries;

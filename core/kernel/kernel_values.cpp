@@ -158,13 +158,14 @@ void expansions_among(const KernelSum& kernel, const Encoding& encoding, SomeRow
     }
     const Integer first_tile = begin / kTile, left = tiles - first_tile;
     const Integer threads = budget.threads_for(left * kTile * count * all.work());
-    const Integer shares = sparse || threads == 1 ? threads : kSharesAmong * threads;
-    const Integer equal = (left + shares - 1) / shares;
-    const Integer step = sparse ? std::min(equal, all.tiles_at_once(threads)) : equal;
-    const Integer items = (left + step - 1) / step;
+    const Integer shares = threads == 1 ? 1 : kSharesAmong * threads;
+    const Integer step = sparse ? all.tiles_at_once(threads) : (left + shares - 1) / shares;
+    const Integer start = sparse ? first_tile / step * step : first_tile;  // sparse rows come in blocks
+    const Integer items = (tiles - start + step - 1) / step;
     back.assign(static_cast<std::size_t>(items * sums * count), 0.0);
     share_out(threads, items, [&](Integer item) {
-      const Integer first = first_tile + item * step, last = std::min(first + step, tiles);
+      const Integer begin_tile = start + item * step, last = std::min(begin_tile + step, tiles);
+      const Integer first = std::max(begin_tile, first_tile);
       double* const own_back = back.data() + item * sums * count;
       const auto add_batch = [&](std::size_t number, Integer from, Integer to, ChunkSums& forward) {
         const auto add = [&](int query, Integer tile, const TileSums<T>& values) {
@@ -187,7 +188,7 @@ void expansions_among(const KernelSum& kernel, const Encoding& encoding, SomeRow
         };
         all.for_each_tile(kernel, batches[number], from, to, add);
       };
-      // A tile of sparse rows is soon read, another one stays in the cache for all of the chunk.
+      // A block of sparse rows is for all of a batch, another tile stays in the cache for all of the chunk.
       const Integer together = sparse ? last - first : 1;
       for (Integer tile = first; tile < last; tile += together) {
         ChunkSums forward(sums, together);

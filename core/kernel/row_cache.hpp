@@ -11,6 +11,7 @@
 
 #include "data/rows.hpp"
 #include "kernel/row_memory.hpp"
+#include "kernel/tiles.hpp"
 
 namespace maxmargin {
 
@@ -41,8 +42,9 @@ class RowCache {
 
   Integer used() const { return used_; }
   Integer computed() const { return computed_; }
-  // Whether rows have had to make way for others.
-  bool loses() const { return lost_ > 0; }
+  // Whether rows have had to make way for others, or would have if none had been passed over.
+  bool loses() const { return lost_ > 0 || used_ + passed_over_ > bytes_; }
+  bool has_room_for(Integer bytes) const { return bytes <= bytes_; }
   // Whether most rows are gone before they are asked for again: to keep them is only work.
   bool is_of_no_use() const { return lost_ > kPatience && found_ < computed_ / 4; }
 
@@ -62,9 +64,17 @@ class RowCache {
   // The same, without counting it as use.
   const T* look(Integer row) const { return cached_[row].empty() ? nullptr : cached_[row].data(); }
 
+  // From here on, a row is kept when it has been computed so often before.
+  void wait(int times) { wait_ = times; }
   // Memory for a row that is about to be computed, taken from rows not used for long; null if there is
-  // none.
+  // none, or the row has to wait.
   T* keep(Integer row, Integer length) {
+    if (wait_ > 0) {
+      times_.resize(cached_.size());
+      if (times_[row] == 0) passed_over_ += bytes_of(length);
+      if (times_[row] == wait_) passed_over_ -= bytes_of(length);
+      if (times_[row] <= wait_ && times_[row]++ < wait_) return nullptr;
+    }
     while (used_ + bytes_of(length) > bytes_) {
       ++lost_;
       if (!evict()) return nullptr;
@@ -105,6 +115,8 @@ class RowCache {
     const Integer size = static_cast<Integer>(which.size());
     const bool cut = memory_.cuts();
     RowCache part(size, cut ? size : 0, bytes_, counts_, nullptr);
+    part.wait_ = wait_;
+    if (!times_.empty()) part.times_ = picked(times_, which);
     std::vector<Integer> moved;
     for (std::size_t k = 0; k < which.size(); ++k) {
       if (has(which[k])) moved.push_back(static_cast<Integer>(k));
@@ -174,8 +186,10 @@ class RowCache {
   std::vector<std::span<T>> cached_;
   std::vector<Integer> last_use_;
   std::vector<Integer> kept_;
+  std::vector<char> times_;  // that a row was computed, up to one more than `wait_`; empty where none waits
+  int wait_ = 0;
   std::shared_ptr<CacheCounts> counts_;
-  Integer bytes_, used_ = 0, clock_ = 0, computed_ = 0, found_ = 0, lost_ = 0;
+  Integer bytes_, used_ = 0, passed_over_ = 0, clock_ = 0, computed_ = 0, found_ = 0, lost_ = 0;
   std::size_t hand_ = 0;
 };
 

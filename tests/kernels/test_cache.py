@@ -162,6 +162,21 @@ def test_a_configured_solver_brings_its_own_budget():
     assert 0 < model.cache_use_.peak_bytes <= 3_000_000
 
 
+@pytest.mark.parametrize(("columns", "single", "found"), [(3, True, 1), (3, False, 3), (30, True, 3)])
+def test_quick_rows_are_kept_when_they_are_asked_for_again_and_again(columns, single, found):
+    """Values of few columns in single precision are computed three times before memory is worth it."""
+    X, _ = clouds(n=100, d=columns, seed=1)
+    counts = core.CacheCounts()
+    matrix = matrix_of(X, 10_000, counts, single)
+    f, which = np.zeros(100), np.array([3, 50])
+    for _ in range(4):
+        matrix.add(which, np.ones(2), f, UNLIMITED)
+    assert (counts.rows_computed, counts.rows_found) == (2 * (4 - found), 2 * found)
+    exact = 4 * gaussian_matrix(X)[which]
+    exact[0, 40:] = exact[1, :40] = 0.0
+    np.testing.assert_allclose(f, exact.sum(axis=0), rtol=1e-5, atol=1e-6)
+
+
 def test_problems_side_by_side_add_up():
     notes = [cache_notes(10, 3, 1), {}, cache_notes(30, 4, 0), cache_notes(20, 5, 2)]
     assert cache_use(1000, 7, 2, notes, 1) == CacheUse(1000, 37, 14, 3)
@@ -174,9 +189,9 @@ import json, resource, sys
 import numpy as np
 from maxmargin import SVC
 generator = np.random.default_rng(0)
-X = generator.normal(size=(6_000, 4)).astype(np.float32)
+X = generator.normal(size=(6_000, 20)).astype(np.float32)
 y = X[:, 0] * X[:, 1] + 0.5 * generator.normal(size=len(X)) > 0
-model = SVC(C=8.0, gamma=0.5, cache_size=float(sys.argv[1]), n_jobs=1, random_state=0).fit(X, y)
+model = SVC(C=8.0, gamma=0.1, cache_size=float(sys.argv[1]), n_jobs=1, random_state=0).fit(X, y)
 peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps([peak, model.cache_use_.peak_bytes]))
 """

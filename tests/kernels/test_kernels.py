@@ -265,6 +265,27 @@ def test_scores_of_sparse_rows_are_those_of_all_values(kernel, share, threads):
     np.testing.assert_allclose(scores, kernel(X) @ w, rtol=0, atol=1e-12 * np.abs(w).sum())
 
 
+@pytest.mark.parametrize("columns", [300, 10_000])
+@pytest.mark.parametrize("kernel", [Gaussian(0.3), MIXED["product"][0]], ids=["gaussian", "product"])
+def test_values_of_sparse_rows_in_several_blocks(columns, kernel):
+    """Blocks of rows begin and end anywhere; some columns are dense, others have hardly an entry."""
+    random = np.random.default_rng(7)
+    common = sparse.csr_matrix(random.random((4500, 6)) * (random.random((4500, 6)) < 0.5))
+    rare = sparse.random(4500, columns, 4.0 / columns, "csr", random_state=random)
+    X = sparse.hstack([common, rare], "csr")
+    first, second = np.arange(0, 4500, 7), np.arange(100, 4400)
+    values = KernelRows(X, kernel).block(first, second)
+    some = random.choice(len(second), 60, replace=False)
+    exact = kernel(X[first].toarray(), X[second[some]].toarray())
+    np.testing.assert_allclose(values[:, some], exact, rtol=1e-12)
+    w = np.zeros(4500)
+    w[random.permutation(4500)[:1000]] = random.normal(size=1000)
+    rows = KernelRows(X, kernel)
+    np.testing.assert_allclose(
+        rows.scores(w)[second[some]], rows.block(second[some], np.arange(4500)) @ w, atol=1e-10
+    )
+
+
 @pytest.mark.parametrize("ones", [3, 15, 16, 25, 31, 32, 45])
 @pytest.mark.parametrize("single", [False, True])
 def test_a_table_of_values_has_room_for_any_count(ones, single):

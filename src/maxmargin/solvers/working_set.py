@@ -340,8 +340,9 @@ class WorkingSet(Solver[State]):
     def _put_aside(self, state: State) -> None:
         whole = state.whole
         count = whole.matrix.count
-        # Where all rows of the matrix are kept, a row for every change costs little already.
-        if count < SHRINK_FROM or whole.matrix.keeps_all:
+        # Where most rows of the matrix are kept, a row for a change often costs little already; and to put
+        # rows aside would cut those down that are kept, which are needed whole when the others come back.
+        if count < SHRINK_FROM or whole.matrix.keeps_most:
             return
         rows = whole.dual.may_move()
         if len(rows) > _SHRINK_TO * count:

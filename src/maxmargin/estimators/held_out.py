@@ -107,10 +107,11 @@ def scores_along(problems: KernelProblems, along: AlongCosts, line: int, rows: I
     table = problems.table([beta[slice(*ends)] for ends in pairwise(parts.begins)])
     ends = np.cumsum([len(members) for members in problems.by_class])
     lines, sums = len(table), []
+    of_rows = problems.matrix.take(rows, axis=0)
     with one_blas_thread():
         for members, end in zip(problems.by_class, ends.tolist(), strict=True):
             own = table[:, end - len(members) : end].transpose(1, 0, 2).reshape(len(members), -1)
-            values = problems.matrix[np.ix_(rows, members)]
+            values = of_rows.take(members, axis=1)
             sums.append((values @ own).reshape(len(rows), lines, count).transpose(1, 2, 0))
     joined = np.stack(problems.kind.joined(sums), axis=-1)
     return np.asarray(joined + b[:, np.newaxis])

@@ -108,14 +108,15 @@ MAXMARGIN_INLINE void shape(const Factor& factor, Lanes<T> (&values)[kRegisters]
     for (Lanes<T>& value : values) value = T{1} - T{2} / (value + T{1});
     return;
   }
-  for (Lanes<T>& value : values) {
-    Lanes<T> power = all<T>(T{1}), square = value;
-    for (int left = factor.degree; left > 0; left >>= 1) {
-      if (left & 1) power *= square;
-      square *= square;
+  Lanes<T> power[kRegisters];
+  for (Lanes<T>& value : power) value = all<T>(T{1});
+  for (int left = factor.degree; left > 0; left >>= 1) {
+    if (left & 1) {
+      for (int v = 0; v < kRegisters; ++v) power[v] *= values[v];
     }
-    value = power;
+    for (Lanes<T>& value : values) value *= value;
   }
+  for (int v = 0; v < kRegisters; ++v) values[v] = power[v];
 }
 
 }  // namespace maxmargin

@@ -39,8 +39,10 @@ class CountTable {
       for (const Term& term : kernel.terms) {
         Lanes<T> product = all<T>(static_cast<T>(term.coefficient));
         for (const Factor& factor : term.factors) {
-          product *=
-              distances_ ? shaped<T>(factor, Lanes<T>{}, counts) : shaped<T>(factor, counts, Lanes<T>{});
+          Lanes<T> values[] = {distances_ ? Lanes<T>{} : counts};
+          const Lanes<T> own[] = {distances_ ? counts : Lanes<T>{}};
+          shape<T>(factor, values, own);
+          product *= values[0];
         }
         sum += product;
       }
@@ -245,7 +247,7 @@ class Encoded {
   // The values of a tile, given its common sums.
   void values(const KernelSum& kernel, const Queries& queries, int query, Integer tile,
               const CommonSums<T>& commons, TileSums<T>& out) const {
-    alignas(64) T own[kTile];
+    constexpr int registers = 4, step = registers * kLanes<T>;
     const bool single = kernel.terms.size() == 1 && kernel.terms[0].factors.size() == 1;
     for (int q = 0; q < kQueries; ++q) {
       if (!single) std::fill(out[q], out[q] + kTile, T{});
@@ -255,17 +257,21 @@ class Encoded {
         bool first = true;
         for (const Factor& factor : term.factors) {
           const int common = static_cast<int>(factor.common);
-          if (factor.shape == Shape::exponential) {
-            const T mine = queries.own_[common][query + q];
-            const T* theirs = own_[common].data() + tile * kTile;
-            for (int lane = 0; lane < kTile; ++lane) own[lane] = mine + theirs[lane];
-          }
-          for (int lane = 0; lane < kTile; lane += kLanes<T>) {
-            const Lanes<T> sums = load<T>(commons[common][q] + lane);
-            const Lanes<T> owns = factor.shape == Shape::exponential ? load<T>(own + lane) : Lanes<T>{};
-            Lanes<T> value = shaped<T>(factor, sums, owns);
-            value *= first ? all<T>(static_cast<T>(term.coefficient)) : load<T>(target + lane);
-            store<T>(target + lane, value);
+          const bool distances = factor.shape == Shape::exponential;
+          const T mine = distances ? queries.own_[common][query + q] : T{};
+          const T* theirs = distances ? own_[common].data() + tile * kTile : nullptr;
+          for (int lane = 0; lane < kTile; lane += step) {
+            Lanes<T> values[registers], own[registers];
+            for (int v = 0; v < registers; ++v) {
+              const int place = lane + v * kLanes<T>;
+              values[v] = load<T>(commons[common][q] + place);
+              own[v] = distances ? mine + load<T>(theirs + place) : Lanes<T>{};
+            }
+            maxmargin::shape<T>(factor, values, own);
+            for (int v = 0; v < registers; ++v) {
+              T* const to = target + lane + v * kLanes<T>;
+              store<T>(to, values[v] * (first ? all<T>(static_cast<T>(term.coefficient)) : load<T>(to)));
+            }
           }
           first = false;
         }

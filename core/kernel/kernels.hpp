@@ -89,22 +89,34 @@ inline double own_share(Common common, double x) {
   return common == Common::minimum ? std::abs(x) : x;
 }
 
-template <class T>
-inline Lanes<T> shaped(const Factor& factor, Lanes<T> common, Lanes<T> own) {
+// The factor in place of common sums, given the sums of the rows' own numbers; in registers side by side.
+template <class T, int kRegisters>
+MAXMARGIN_INLINE void shape(const Factor& factor, Lanes<T> (&values)[kRegisters],
+                            const Lanes<T> (&own)[kRegisters]) {
+  constexpr T kLargest = sizeof(T) == 4 ? 88 : 709;  // of the arguments of an exponential
   const T gamma = static_cast<T>(factor.gamma), shift = static_cast<T>(factor.shift);
   if (factor.shape == Shape::exponential) {
-    return exponential<T>(-gamma * larger<T>(own - T{2} * common, Lanes<T>{}));
+    for (int v = 0; v < kRegisters; ++v) {
+      values[v] = -gamma * larger<T>(own[v] - T{2} * values[v], Lanes<T>{});
+    }
+    return exponentials<T>(values);
   }
-  const Lanes<T> inner = gamma * common + shift;
+  for (Lanes<T>& value : values) value = gamma * value + shift;
   if (factor.shape == Shape::tanh) {
-    return T{1} - T{2} / (exponential<T>(T{2} * inner) + T{1});
+    for (Lanes<T>& value : values) value = smaller<T>(T{2} * value, all<T>(kLargest));
+    exponentials<T>(values);
+    for (Lanes<T>& value : values) value = T{1} - T{2} / (value + T{1});
+    return;
   }
-  Lanes<T> power = all<T>(T{1}), square = inner;
+  Lanes<T> power[kRegisters];
+  for (Lanes<T>& value : power) value = all<T>(T{1});
   for (int left = factor.degree; left > 0; left >>= 1) {
-    if (left & 1) power *= square;
-    square *= square;
+    if (left & 1) {
+      for (int v = 0; v < kRegisters; ++v) power[v] *= values[v];
+    }
+    for (Lanes<T>& value : values) value *= value;
   }
-  return power;
+  for (int v = 0; v < kRegisters; ++v) values[v] = power[v];
 }
 
 }  // namespace maxmargin

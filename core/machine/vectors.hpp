@@ -2,6 +2,7 @@
 // As many numbers as one register of the instruction set holds, by the compilers' vector types.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -58,11 +59,14 @@ inline Lanes<T> larger(Lanes<T> a, Lanes<T> b) {
 
 constexpr double factorial(int n) { return n < 2 ? 1.0 : n * factorial(n - 1); }
 
-// e^x to the last bit or two; arguments beyond the range of normal numbers are taken to its ends.
+// e^x in place of each x, to the last bit or two, for x of at most 709 (88 in single precision); arguments
+// below the range of normal numbers are taken to its end.
 //
-// x = n ln 2 + r with |r| <= ln 2 / 2: Taylor's series for e^r, and n goes straight into the exponent.
-template <class T>
-inline Lanes<T> exponential(Lanes<T> x) {
+// x = n ln 2 + r with |r| <= ln 2 / 2: Taylor's series for e^r, and n goes straight into the exponent. Each
+// step of the series waits for the one before: several registers side by side fill the time. Inlined, or
+// the compiler would keep them in memory.
+template <class T, int kRegisters>
+[[gnu::always_inline]] inline void exponentials(Lanes<T> (&x)[kRegisters]) {
   constexpr bool single = sizeof(T) == 4;
   constexpr int digits = single ? 23 : 52;
   constexpr int degree = single ? 7 : 13;
@@ -71,21 +75,24 @@ inline Lanes<T> exponential(Lanes<T> x) {
   constexpr T ln2_high = static_cast<T>(single ? 0.693359375 : 6.93147180369123816490e-01);
   constexpr T ln2_low = static_cast<T>(single ? -2.12194440054690583e-4 : 1.90821492927058770002e-10);
   constexpr T rounder = static_cast<T>(single ? 12582912.0 : 6755399441055744.0);  // 1.5 * 2^digits
-  x = larger<T>(smaller<T>(x, all<T>(static_cast<T>(single ? 88.0 : 709.0))),
-                all<T>(static_cast<T>(single ? -87.0 : -708.0)));
-  const Lanes<T> shifted = x * log2_e + rounder;
-  const Lanes<T> n = shifted - rounder;
-  const Lanes<T> r = (x - n * ln2_high) - n * ln2_low;
-  Lanes<T> sum = all<T>(static_cast<T>(1.0 / factorial(degree)));
+  Lanes<T> shifted[kRegisters], sum[kRegisters];
+  for (int v = 0; v < kRegisters; ++v) {
+    x[v] = larger<T>(x[v], all<T>(static_cast<T>(single ? -87.0 : -708.0)));
+    shifted[v] = x[v] * log2_e + rounder;
+    const Lanes<T> n = shifted[v] - rounder;
+    x[v] = (x[v] - n * ln2_high) - n * ln2_low;  // r
+    sum[v] = all<T>(static_cast<T>(1.0 / factorial(degree)));
+  }
+  const auto add = [&](T coefficient) {
+    for (int v = 0; v < kRegisters; ++v) sum[v] = sum[v] * x[v] + coefficient;
+  };
   [&]<int... k>(std::integer_sequence<int, k...>) {
-    ((sum = sum * r + static_cast<T>(1.0 / factorial(degree - 1 - k))), ...);
+    (add(static_cast<T>(1.0 / factorial(degree - 1 - k))), ...);
   }(std::make_integer_sequence<int, degree>{});
-  LaneBits<T> exponent, bits;
-  std::memcpy(&exponent, &shifted, sizeof(exponent));
-  std::memcpy(&bits, &sum, sizeof(bits));
-  bits += exponent << digits;
-  std::memcpy(&sum, &bits, sizeof(sum));
-  return sum;
+  for (int v = 0; v < kRegisters; ++v) {
+    const LaneBits<T> bits = std::bit_cast<LaneBits<T>>(sum[v]);
+    x[v] = std::bit_cast<Lanes<T>>(bits + (std::bit_cast<LaneBits<T>>(shifted[v]) << digits));
+  }
 }
 
 }  // namespace maxmargin

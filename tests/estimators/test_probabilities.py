@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import SVC, files
+from maxmargin.estimators.held_out import folds
 from maxmargin.reductions.decompositions import OneAgainstOne
 from maxmargin.reductions.probabilities import sigmoid
 from maxmargin.solvers import WorkingSet, sizes
@@ -199,6 +202,20 @@ def test_without_probabilities_there_are_none(tmp_path):
     model.save(tmp_path / "model.mm")
     with pytest.raises(ValueError, match="no probabilities"):
         files.load_model(tmp_path / "model.mm").predict_proba(X)
+
+
+def test_folds_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    for case in range(300):
+        codes = np.unique(rng.integers(0, 1 + case % 7, 2 + case % 50), return_inverse=True)[1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that a class has fewer rows than there are folds
+            count = min(5, np.bincount(codes).max())
+            splitter = StratifiedKFold(count) if count > 1 else KFold(min(5, len(codes)))
+            wanted = [held_out for _, held_out in splitter.split(codes, codes)]
+        found = folds(codes)
+        assert len(found) == len(wanted)
+        assert all(map(np.array_equal, found, wanted))
 
 
 def test_a_class_of_one_row_has_probabilities_too():

@@ -11,7 +11,6 @@ still in a problem, and its proof has their scores.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -43,15 +42,21 @@ def folds(codes: NDArray[Any]) -> list[Indices]:
     """The rows that are held out in turn: those of ``StratifiedKFold(5)``, where classes have the rows.
 
     Of the smallest class some folds may have none; one of a single row is told from others by the folds
-    that do not hold it out.
+    that do not hold it out. Classes count in the order in which they first occur, and the rows of all of
+    them, one class after the other, are dealt out to the folds in turn: that says how many of its rows a
+    class has in each fold, and the first ones go to the first fold.
     """
-    from sklearn.model_selection import KFold, StratifiedKFold
-
     largest = int(np.bincount(codes).max())
-    splitter = StratifiedKFold(min(FOLDS, largest)) if largest > 1 else KFold(min(FOLDS, len(codes)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that a class has fewer rows than there are folds
-        return [held_out for _, held_out in splitter.split(np.zeros(len(codes)), codes)]
+    _, firsts, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    place = np.argsort(np.argsort(firsts))[inverse]  # of a row's class, by its first row
+    order = np.argsort(place, kind="stable")
+    if largest == 1:
+        return np.array_split(np.arange(len(codes)), min(FOLDS, len(codes)))
+    count = min(FOLDS, largest)
+    dealt, fold = np.arange(len(codes)) % count, np.empty(len(codes), np.intp)
+    # Within a class the folds are in order, and its rows are, too.
+    fold[order] = dealt[np.lexsort((dealt, place[order]))]
+    return [np.flatnonzero(fold == k) for k in range(count)]
 
 
 def held_out_scores(
@@ -102,10 +107,11 @@ def scores_along(problems: KernelProblems, along: AlongCosts, line: int, rows: I
     table = problems.table([beta[slice(*ends)] for ends in pairwise(parts.begins)])
     ends = np.cumsum([len(members) for members in problems.by_class])
     lines, sums = len(table), []
+    of_rows = problems.matrix.take(rows, axis=0)
     with one_blas_thread():
         for members, end in zip(problems.by_class, ends.tolist(), strict=True):
             own = table[:, end - len(members) : end].transpose(1, 0, 2).reshape(len(members), -1)
-            values = problems.matrix[np.ix_(rows, members)]
+            values = of_rows.take(members, axis=1)
             sums.append((values @ own).reshape(len(rows), lines, count).transpose(1, 2, 0))
     joined = np.stack(problems.kind.joined(sums), axis=-1)
     return np.asarray(joined + b[:, np.newaxis])

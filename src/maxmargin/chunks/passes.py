@@ -22,11 +22,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from maxmargin.chunks.source import Chunks
 from maxmargin.core import default_threads
 from maxmargin.tools.one_blas_thread import one_blas_thread
 
 T = TypeVar("T")
+
+_KEPT_BYTES, _KEPT_SHARE = 1 << 23, 1 / 32
+"""Bytes up to which an array that is freed stays with the process, 8 MB or a share of the memory: twice a
+chunk of packed data. Pages that go back to the system after each chunk cost a third of a pass when they
+come again, since the system clears them."""
 
 
 class Passes(Protocol):
@@ -61,6 +68,7 @@ class LocalPasses:
 
         At most one chunk more than there are workers is held at a time, besides the one that is read.
         """
+        _keep_freed_memory(self.chunks.memory)
         waiting: deque[Future[T]] = deque()
         chunks = iter(self.chunks)
         others = max(1, self.workers - 1)
@@ -85,6 +93,16 @@ class LocalPasses:
     def rows(self) -> int | None:
         """The number of all rows, if the chunks know it."""
         return self.chunks.rows
+
+
+def _keep_freed_memory(limit: int | None) -> None:
+    """Have the next arrays take the place of freed ones, where the C library is glibc.
+
+    It gives large arrays back to the system when they are freed, but once it has seen a freed one that was
+    as large as these, it keeps such memory at hand. The one that is freed here is never written to.
+    """
+    most = _KEPT_BYTES if limit is None else min(_KEPT_BYTES, int(_KEPT_SHARE * limit))
+    np.empty(most, np.uint8)
 
 
 def _done(task: Callable[..., T], *arguments: Any) -> Future[T]:

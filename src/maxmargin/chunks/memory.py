@@ -15,6 +15,9 @@ TIMES_IN_MEMORY = 3
 _OF_SAMPLE, _OF_BAND = 1 / 5, 1 / 5
 """The shares of the memory that the sampled rows, and those of the band, may take. Both are
 copied into one problem, twice, while the next pass has not begun."""
+_OF_PACKED, _BESIDE_BAND = 1 / 4, 1 / 8
+"""The share of the memory that all rows may take, packed; and with the hinge, whose band needs the rest: it
+makes more passes where it has less."""
 _USUAL = 1 << 30
 """Bytes where the system does not tell what is free."""
 _LARGEST_SAMPLE = 1 << 26
@@ -70,6 +73,14 @@ class Memory:
     def sample_bytes(self) -> int:
         """Bytes of the sample."""
         return min(_LARGEST_SAMPLE, int(_OF_SAMPLE * self.limit))
+
+    def packed_bytes(self, loss: str) -> int:
+        """Bytes that all rows may take, packed."""
+        return int((_BESIDE_BAND if loss == "hinge" else _OF_PACKED) * self.limit)
+
+    def without(self, nbytes: int) -> Memory:
+        """What is left beside something else."""
+        return Memory(self.limit - nbytes)
 
     @property
     def room(self) -> Room:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin import core
 from maxmargin.chunks.added_ascent import AddedAscent
 from maxmargin.chunks.band import BandMethod
 from maxmargin.chunks.certificate import ChunkCertificate
@@ -136,9 +137,10 @@ class _Run:
         codes = np.searchsorted(facts.labels, sample.y)
         stated = problems_of(wanted, facts) if problems is None else problems
         self.together = memory.together(facts, sample.count, wanted.loss, len(stated))
-        band_rows = memory.band_rows(facts, min(self.together, len(stated)))
+        together = min(self.together, len(stated))
+        zoned = memory.has_room_for_zones(facts, sample.count, together)
+        band_rows = memory.band_rows(facts, sample.count, together, zoned)
         first = min(band_rows, unsure_rows(facts, sample.count))
-        zoned = memory.has_room_for_zones(facts, sample.count, min(self.together, len(stated)))
         setting = Setting(
             facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows, first, zoned
         )
@@ -212,6 +214,7 @@ class _Run:
             if totals is None:
                 self._end([k for k, status in enumerate(self.statuses) if status is None])
                 return
+            core.give_memory_back()
             self.passes_made += 1
             self.readings += 0 if self.is_packed else 1
             for k in going:

@@ -18,6 +18,10 @@ copied into one problem, twice, while the next pass has not begun."""
 _OF_PACKED, _BESIDE_BAND = 1 / 4, 1 / 8
 """The share of the memory that all rows may take, packed; and with the hinge, whose band needs the rest: it
 makes more passes where it has less."""
+_OF_ALL = 0.9
+"""The share of the memory that sample and band may take with the problems of both; the rest are chunks."""
+_BYTES_SOLVED = 160
+"""Bytes that a row takes beside its values while its problem is solved, where 115 to 170 were measured."""
 _USUAL = 1 << 30
 """Bytes where the system does not tell what is free."""
 _LARGEST_SAMPLE = 1 << 26
@@ -107,12 +111,16 @@ class Memory:
         room = _OF_PROBLEMS * self.limit - answers
         return max(1, min(most, int(room / (own + BYTES_BESIDE * sampled))))
 
-    def band_rows(self, facts: Facts, problems: int) -> int:
+    def band_rows(self, facts: Facts, sampled: int, problems: int, zoned: bool) -> int:
         """Rows of the band, for each of so many problems."""
-        each = BYTES_BESIDE + facts.nbytes / facts.rows
-        # Of wide data the vectors need room, too.
-        part = _OF_BAND / 2.0 if facts.columns > CHUNK_COLUMNS else _OF_BAND
-        room = int(part * self.limit / each / problems)
+        values = facts.nbytes / facts.rows
+        held, solved = values + BYTES_BESIDE, values + _BYTES_SOLVED
+        if facts.columns > CHUNK_COLUMNS:
+            room = int(_OF_BAND / 2.0 * self.limit / held / problems)  # the vectors need room, too
+        else:
+            # All bands are held, and one problem is solved. Without zones, the next one has the sample, too.
+            taken = held if zoned else held + solved
+            room = int((_OF_ALL * self.limit - taken * sampled) / (held * problems + solved))
         return max(_LEAST_ROWS, min(room, int(_MOST_BAND * facts.rows)))
 
     def has_room_for_zones(self, facts: Facts, sampled: int, problems: int) -> bool:

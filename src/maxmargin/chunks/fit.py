@@ -32,6 +32,7 @@ from maxmargin.reductions.decompositions import class_factors
 from maxmargin.solvers.sizes import CHUNK_COLUMNS
 from maxmargin.solving.loop import NO_LIMIT
 from maxmargin.tools.interrupts import held_back
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.words import amount
 
 _LEFT = 0.3
@@ -228,7 +229,8 @@ class _Run:
         while going := self._going():
             for k in going:
                 if k not in self.begun:
-                    self.passing[k].begin()
+                    with one_blas_thread():
+                        self.passing[k].begin()
                     self.begun.add(k)
             if self.thins:
                 self._thin()
@@ -240,7 +242,8 @@ class _Run:
             self.passes_made += 1
             self.readings += 0 if self.is_packed else 1
             for k in going:
-                self.passing[k].tell(totals.pop(0))  # which nobody else holds: the method gives it up
+                with one_blas_thread():  # sums over rows, where others wait by spinning
+                    self.passing[k].tell(totals.pop(0))  # which nobody else holds: the method gives it up
                 self._record(k)
             self._keep()
             if self._told(going):

@@ -15,8 +15,6 @@ from maxmargin.types import Indices, Vector
 BYTES_BESIDE = 48
 """Bytes that are held of a row besides its values, about: label, cost, margin, score, length, multiplier.
 Of short rows they are most of what is held."""
-BYTES_SOLVED = 160
-"""Bytes that a row takes beside its values while its problem is solved, where 115 to 170 were measured."""
 FEW_COLUMNS = 256
 """Columns up to which the memory has room for a larger sample: the matrices of its problem are 16 MB."""
 ROWS_PER_COLUMN = 2000

@@ -35,11 +35,6 @@ from maxmargin.tools.interrupts import held_back
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.words import amount
 
-_LEFT = 0.3
-"""The part of a sample that is kept where it had all of the memory until the first point was found: enough
-to tell how many rows are near the margin."""
-_MORE = 1.2
-"""Times the usual sample from which one is large; by chance it is never so much larger."""
 _FEW_PASSES = 2
 """Passes that are allowed, up to which rows are read in each of them."""
 
@@ -119,9 +114,7 @@ class _Run:
         self.started = time.perf_counter()
         memory = Memory.of(wanted.memory)
         # In memory there would be no state to keep before the end.
-        room = memory.room_for_start if wanted.loss == "hinge" else memory.room
-        if wanted.checkpoint is not None:
-            room = replace(room, whole=0)
+        room = memory.room if wanted.checkpoint is None else replace(memory.room, whole=0)
         kept = None if wanted.checkpoint is None else wanted.checkpoint.load(wanted.problem)
         packing, many = None, wanted.checkpoint is None and wanted.max_passes > _FEW_PASSES
         # A state on the disk has no rows. Arrays and packed files are read in less time than rows unpacked.
@@ -141,25 +134,14 @@ class _Run:
                 left = memory.without(packing.nbytes)
                 sample = sample.thinned(left.limit / memory.limit, wanted.seed)
                 memory = left
-        facts = self.facts
-        stated = problems_of(wanted, facts) if problems is None else problems
-        is_whole = bool(room.whole) and sample.is_all_of(facts)
-        self.drawn = sample.count if kept is None else kept["drawn"]
-        """Rows of the sample that the first point comes from."""
-        self.together = memory.together(facts, self.drawn, wanted.loss, len(stated))
-        together = min(self.together, len(stated))
-        zoned = memory.has_room_for_zones(facts, self.drawn, together)
-        usual = memory.room.held(facts.nbytes / facts.rows)
-        is_large = not is_whole and self.drawn > _MORE * usual
-        if is_large and (not zoned or len(stated) > 1):
-            sample, is_large = sample.thinned(usual / self.drawn, wanted.seed), False
-            self.drawn = sample.count
-        self.sample, self.thins = sample, is_large and not (kept is not None and kept["thinned"])
-        """The sample, and whether only a part of it stays once there is a point."""
+        facts, self.sample = self.facts, sample
         codes = np.searchsorted(facts.labels, sample.y)
-        stays = int(_LEFT * self.drawn) if is_large else self.drawn
-        band_rows = memory.band_rows(facts, stays, together, zoned)
-        first = min(band_rows, unsure_rows(facts, self.drawn))
+        stated = problems_of(wanted, facts) if problems is None else problems
+        self.together = memory.together(facts, sample.count, wanted.loss, len(stated))
+        together = min(self.together, len(stated))
+        zoned = memory.has_room_for_zones(facts, sample.count, together)
+        band_rows = memory.band_rows(facts, sample.count, together, zoned)
+        first = min(band_rows, unsure_rows(facts, sample.count))
         setting = Setting(
             facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows, first, zoned
         )
@@ -167,7 +149,7 @@ class _Run:
         method: type[Proven] = BandMethod if wanted.loss == "hinge" else Newton
         if facts.columns > CHUNK_COLUMNS:
             method = AddedAscent
-        if is_whole:
+        if room.whole and sample.is_all_of(facts):
             method = InMemory
         self.methods = [method(one, settings[one.held_out]) for one in stated]
         self.passing = [one for one in self.methods if isinstance(one, Method)]
@@ -193,8 +175,6 @@ class _Run:
         state = {
             "facts": self.facts,
             "sample": self.sample,
-            "drawn": self.drawn,
-            "thinned": self.sample.count < self.drawn,
             "passes": self.passes_made,
             "seconds": time.perf_counter() - self.started,
             "methods": {k: self.passing[k].state() for k in sorted(self.begun)},
@@ -232,8 +212,6 @@ class _Run:
                     with one_blas_thread():
                         self.passing[k].begin()
                     self.begun.add(k)
-            if self.thins:
-                self._thin()
             totals = self._pass(going)
             if totals is None:
                 self._end([k for k, status in enumerate(self.statuses) if status is None])
@@ -248,15 +226,6 @@ class _Run:
             self._keep()
             if self._told(going):
                 self.statuses = [status or Status.STOPPED for status in self.statuses]
-
-    def _thin(self) -> None:
-        """Give up most of the sample, whose memory the band needs."""
-        self.sample, self.thins = self.sample.thinned(_LEFT, self.wanted.seed), False
-        codes = np.searchsorted(self.facts.labels, self.sample.y)
-        for method in self.passing:
-            method.setting = replace(method.setting, sample=self.sample, codes=codes)
-            method.restored()
-        core.give_memory_back()
 
     def _solve_all(self) -> None:
         """Solve one problem after the other where all rows are in memory, and no pass is left to make."""

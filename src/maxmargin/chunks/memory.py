@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from maxmargin.chunks.chunk import BYTES_BESIDE, BYTES_SOLVED, ROWS_PER_COLUMN
+from maxmargin.chunks.chunk import BYTES_BESIDE, ROWS_PER_COLUMN
 from maxmargin.chunks.survey import Facts, Room, unsure_share
 from maxmargin.solvers.sizes import CHUNK_COLUMNS
 from maxmargin.tools.words import amount
@@ -20,6 +20,8 @@ _OF_PACKED, _BESIDE_BAND = 1 / 4, 1 / 8
 makes more passes where it has less."""
 _OF_ALL = 0.9
 """The share of the memory that sample and band may take with the problems of both; the rest are chunks."""
+_BYTES_SOLVED = 160
+"""Bytes that a row takes beside its values while its problem is solved, where 115 to 170 were measured."""
 _USUAL = 1 << 30
 """Bytes where the system does not tell what is free."""
 _LARGEST_SAMPLE = 1 << 26
@@ -89,12 +91,6 @@ class Memory:
         """What the first pass may take along: a sample, or all rows where a fit of them has room."""
         return Room(self.sample_bytes, self.limit // TIMES_IN_MEMORY)
 
-    @property
-    def room_for_start(self) -> Room:
-        """The same, where a sample may have all of the memory until the first point is found."""
-        start = min(_OF_ALL * self.limit, 2 * _LARGEST_SAMPLE)
-        return replace(self.room, start=int(start))
-
     def together(self, facts: Facts, sampled: int, loss: str, problems: int) -> int:
         """How many of so many problems, each with its share of the memory, are fitted in the same passes.
 
@@ -118,7 +114,7 @@ class Memory:
     def band_rows(self, facts: Facts, sampled: int, problems: int, zoned: bool) -> int:
         """Rows of the band, for each of so many problems."""
         values = facts.nbytes / facts.rows
-        held, solved = values + BYTES_BESIDE, values + BYTES_SOLVED
+        held, solved = values + BYTES_BESIDE, values + _BYTES_SOLVED
         if facts.columns > CHUNK_COLUMNS:
             room = int(_OF_BAND / 2.0 * self.limit / held / problems)  # the vectors need room, too
         else:

@@ -19,15 +19,7 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from maxmargin import core
-from maxmargin.chunks.chunk import (
-    BYTES_BESIDE,
-    BYTES_SOLVED,
-    FEW_COLUMNS,
-    ROWS_PER_COLUMN,
-    Chunk,
-    labels_of,
-    nbytes_of,
-)
+from maxmargin.chunks.chunk import BYTES_BESIDE, FEW_COLUMNS, ROWS_PER_COLUMN, Chunk, labels_of, nbytes_of
 from maxmargin.chunks.held_out import Folding
 from maxmargin.chunks.packed_rows import Packing
 from maxmargin.chunks.passes import Passes
@@ -128,29 +120,6 @@ class Room:
     """Those of a sample."""
     whole: int = 0
     """Those of all rows, where these are to be solved in memory; 0: they never are."""
-    start: int = 0
-    """Those of a sample with its problem, where it may have few rows for each column; 0: no more than
-    ``sample``."""
-
-    def held(self, row_bytes: float) -> int:
-        """The rows of ``sample`` bytes."""
-        return max(1, int(self.sample / (BYTES_BESIDE + row_bytes)))
-
-    def enough(self, row_bytes: float, rows: int, columns: int) -> int:
-        """The rows of a sample, for which there is room, and no more than are worth their problem.
-
-        A sample of m rows leaves 4 sqrt(d / m) n rows unsure, each of which is solved for
-        about three times as often as a sampled one. Their sum is least for this m; more rows would have to
-        be solved for, and on a cluster to travel, for nothing.
-        """
-        most, many = self.held(row_bytes), ROWS_PER_COLUMN * columns
-        if columns > FEW_COLUMNS or most // 2 >= many:
-            most //= 2
-        elif most < many:
-            at_start = int(self.start / (2.0 * row_bytes + BYTES_BESIDE + BYTES_SOLVED))
-            most = max(most, min(at_start, many - 1))
-        best = int((6.0 * math.sqrt(columns) * rows) ** (2.0 / 3.0))
-        return min(most, max(best, int(_SMALL_SAMPLE / max(1.0, row_bytes))))
 
     def has_all(self, rows: int, columns: int, row_bytes: float, known: bool) -> bool:
         """Whether so many rows are all taken along, and solved in memory.
@@ -162,7 +131,7 @@ class Room:
             return False
         if not known:
             return True  # they are parsed, or made anew: the first pass is most of the fit
-        sampled = self.enough(row_bytes, rows, columns)
+        sampled = _enough(_most(self.sample, row_bytes), row_bytes, rows, columns)
         return sampled + _OF_A_BAND * unsure_share(columns, sampled) * rows >= _AS_LONG * rows
 
 
@@ -227,7 +196,7 @@ def _sample_of(chunk: Chunk, seen: Rows, room: Room, rows: int | None, seed: int
     """Some rows of a chunk, for a sample of all ``rows``."""
     row_bytes, share = nbytes_of(chunk.X) / chunk.count, 0.25
     if rows:
-        share = min(1.0, room.enough(row_bytes, rows, chunk.columns) / rows)
+        share = min(1.0, _enough(_most(room.sample, row_bytes), row_bytes, rows, chunk.columns) / rows)
     taken, chance = _drawn(chunk, seen, share, seed)
     weight = np.ones(len(taken)) if chunk.weight is None else chunk.weight[taken]
     return Sample(chunk.X[taken], chunk.y[taken], weight, 1.0 / chance, chunk.first + taken)
@@ -274,7 +243,7 @@ def survey_of(
             for sample in drawn:
                 held.append(sample if share == 1.0 else sample.thinned(share, seed + number))
                 count, number = count + held[-1].count, number + 1
-            most = room.enough(row_bytes, whole.rows, whole.columns)
+            most = _enough(_most(room.sample, row_bytes), row_bytes, whole.rows, whole.columns)
             while count > 1.2 * most + 64:
                 held, share = [_one(held).thinned(0.5, seed + number)], 0.5 * share
                 count = held[0].count
@@ -301,6 +270,24 @@ def unsure_share(columns: int, sampled: int) -> float:
     is a share of all rows.
     """
     return _SPREADS * math.sqrt(columns / max(1, sampled))
+
+
+def _most(sample_bytes: int, row_bytes: float) -> int:
+    """The rows of a sample of so many bytes."""
+    return max(1, int(sample_bytes / (BYTES_BESIDE + row_bytes)))
+
+
+def _enough(most: int, row_bytes: float, rows: int, columns: int) -> int:
+    """The rows of a sample where there is room for ``most``: no more than are worth their problem.
+
+    A sample of m rows leaves 4 sqrt(d / m) n rows unsure, each of which is solved for
+    about three times as often as a sampled one. Their sum is least for this m; more rows would have to be
+    solved for, and on a cluster to travel, for nothing.
+    """
+    if columns > FEW_COLUMNS or most // 2 >= ROWS_PER_COLUMN * columns:
+        most //= 2
+    best = int((6.0 * math.sqrt(columns) * rows) ** (2.0 / 3.0))
+    return min(most, max(best, int(_SMALL_SAMPLE / max(1.0, row_bytes))))
 
 
 def _labels(chunk: Chunk) -> tuple[NDArray[Any], Indices]:

@@ -18,7 +18,7 @@ copied into one problem, twice, while the next pass has not begun."""
 _OF_PACKED, _BESIDE_BAND = 1 / 4, 1 / 8
 """The share of the memory that all rows may take, packed; and with the hinge, whose band needs the rest: it
 makes more passes where it has less."""
-_OF_ALL = 0.9
+_OF_ALL = 0.8
 """The share of the memory that sample and band may take with the problems of both; the rest are chunks."""
 _BYTES_SOLVED = 160
 """Bytes that a row takes beside its values while its problem is solved, where 115 to 170 were measured."""

@@ -33,6 +33,7 @@ NB_MODULE(MAXMARGIN_MODULE, m) {
   nanobind::set_leak_warnings(false);  // core.py's constants live until the very end, on purpose
   m.def("instruction_sets", &maxmargin::instruction_sets);
   maxmargin::bind_data(m);
+  maxmargin::bind_codes(m);
   maxmargin::bind_passes(m);
   maxmargin::bind_text(m);
   maxmargin::bind_first_order(m);

@@ -7,6 +7,7 @@
 namespace maxmargin {
 
 void bind_data(nanobind::module_& m);
+void bind_codes(nanobind::module_& m);
 void bind_passes(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_first_order(nanobind::module_& m);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Passes over rows; sums over margins and multipliers, and what they prove.
 
+#if defined(__linux__)
+#include <malloc.h>
+#endif
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -144,6 +148,16 @@ void bind_rows(nb::module_& m) {
               [](const AnyData& data, const ConstVector& w, const Vector& out, const Budget& budget) {
                 scores(data.rows(), data.per_column(w).data(), data.per_row(out), budget);
               });
+  // Large parts of a fit in passes are freed in pieces, from which the C library makes no room of one
+  // piece.
+  m.def(
+      "give_memory_back",
+      [] {
+#if defined(__GLIBC__)
+        malloc_trim(0);
+#endif
+      },
+      Released());
   define_loop(m, "scores_at", {"data", "points", "out", "squared_norms", "budget"},
               [](const AnyData& data, const ConstTable& points, const Table& out, const Vector& norms,
                  const Budget& budget) {

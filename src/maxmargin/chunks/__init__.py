@@ -5,7 +5,8 @@
 in one pass is an ``Ask``, and what a chunk answers a ``Share``: shares are added in the order of the
 chunks, so that the sums have the same bits however many workers there are. ``band.py`` (hinge),
 ``newton.py`` (squared hinge, logistic) and ``added_ascent.py`` (many columns) are the methods; ``sums.py``
-has what they prove, ``mapped.py`` rows seen through a feature map.
+has what they prove, ``mapped.py`` rows seen through a feature map, ``packed_rows.py`` rows that are kept
+in a few bits for each value.
 """
 
 from maxmargin.chunks.chunk import Chunk as Chunk

@@ -375,13 +375,18 @@ class BandMethod(Method):
             self.pull *= _HARDER
         band, folds, self.width, zones = total.band(), total.folds, total.width, total.zones
         del total
+        core.give_memory_back()
         lower = self._lower_model(band, folds)
+        core.give_memory_back()
         if self.relative_gap <= self.setting.tol:
             return
         self.most = min(self.setting.band_rows, _WIDER * self.most)
         self.pulls = tuple(self.pull * factor for factor in _PULLS)
         if zones is None:
-            self.points = self._pulled(*self._nearby(band))
+            problem = self._nearby(band)
+            del band
+            self.points = self._pulled(*problem)
+            del problem
         elif values[best] < before or self.at_base:
             self.points, self.at_base = self._curved(band, zones), False
         else:
@@ -390,6 +395,7 @@ class BandMethod(Method):
             self.points = (self.base, *(_between(self.base, self.points[0], part) for part in _SHORTER))
         if lower is not None:
             self.points = (*self.points, lower)
+        core.give_memory_back()
         self._sort_by(self.points[0])
 
     def _lower_model(self, band: Band, folds: Folds) -> Point | None:

@@ -54,3 +54,21 @@ class Chunk:
     def is_sparse(self) -> bool:
         """Whether the values are those of a CSR matrix."""
         return bool(sparse.issparse(self.X))
+
+
+def nbytes_of(X: Any) -> int:
+    """Bytes of a matrix."""
+    if sparse.issparse(X):
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    return int(X.nbytes)
+
+
+def labels_of(y: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
+    """The different labels, in order, and the place of each row's label among them."""
+    if y.dtype.kind in "biuf":
+        low, high = y.min(), y.max()
+        above = y == high
+        if low < high and bool(np.all(above | (y == low))):
+            return np.array([low, high], y.dtype), above.astype(np.int64)
+    labels, codes = np.unique(y, return_inverse=True)
+    return labels, codes.astype(np.int64)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin import core
 from maxmargin.chunks.added_ascent import AddedAscent
 from maxmargin.chunks.band import BandMethod
 from maxmargin.chunks.certificate import ChunkCertificate
@@ -19,7 +20,8 @@ from maxmargin.chunks.in_memory import InMemory
 from maxmargin.chunks.memory import Memory, unsure_rows
 from maxmargin.chunks.method import Method, Point, Proven, Setting
 from maxmargin.chunks.newton import Newton
-from maxmargin.chunks.passes import Passes
+from maxmargin.chunks.packed_rows import Packing
+from maxmargin.chunks.passes import LocalPasses, Passes
 from maxmargin.chunks.statement import Stated, answers
 from maxmargin.chunks.survey import Facts, Sample, survey_of
 from maxmargin.core import Budget, default_threads
@@ -30,7 +32,11 @@ from maxmargin.reductions.decompositions import class_factors
 from maxmargin.solvers.sizes import CHUNK_COLUMNS
 from maxmargin.solving.loop import NO_LIMIT
 from maxmargin.tools.interrupts import held_back
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.words import amount
+
+_FEW_PASSES = 2
+"""Passes that are allowed, up to which rows are read in each of them."""
 
 Told = Callable[[int, float, Any, Any], bool | None]
 """Called after every pass with its number, the seconds, the worst certificate and its label."""
@@ -90,7 +96,7 @@ def fit_in_passes(
     with held_back(budget.stop) as interrupts:
         run = _Run(passes, wanted, budget, known, problems)
         run.go()
-        return Fitted(run.models(), run.facts, run.passes_made, interrupts.came)
+        return Fitted(run.models(), run.facts, run.readings, interrupts.came)
 
 
 class _Run:
@@ -110,18 +116,32 @@ class _Run:
         # In memory there would be no state to keep before the end.
         room = memory.room if wanted.checkpoint is None else replace(memory.room, whole=0)
         kept = None if wanted.checkpoint is None else wanted.checkpoint.load(wanted.problem)
+        packing, many = None, wanted.checkpoint is None and wanted.max_passes > _FEW_PASSES
+        # A state on the disk has no rows. Arrays and packed files are read in less time than rows unpacked.
+        if many and isinstance(passes, LocalPasses) and passes.rows() is None:
+            packing = Packing(memory.packed_bytes(wanted.loss), passes.workers)
         if kept is None:
-            self.facts, sample = known or survey_of(passes, room, wanted.seed)
+            self.facts, sample = known or survey_of(passes, room, wanted.seed, packing=packing)
         else:
             self.facts, sample = Facts(**kept["facts"]), Sample(**kept["sample"])
-        self.passes_made = 1
+        self.passes_made = self.readings = 1
+        """Passes made, and those of them that read the source."""
+        self.is_packed = False
+        if packing is not None and known is None and not sample.is_all_of(self.facts):
+            packed = packing.passes()
+            if packed is not None:
+                self.passes, self.is_packed = packed, True
+                left = memory.without(packing.nbytes)
+                sample = sample.thinned(left.limit / memory.limit, wanted.seed)
+                memory = left
         facts, self.sample = self.facts, sample
         codes = np.searchsorted(facts.labels, sample.y)
         stated = problems_of(wanted, facts) if problems is None else problems
         self.together = memory.together(facts, sample.count, wanted.loss, len(stated))
-        band_rows = memory.band_rows(facts, min(self.together, len(stated)))
+        together = min(self.together, len(stated))
+        zoned = memory.has_room_for_zones(facts, sample.count, together)
+        band_rows = memory.band_rows(facts, sample.count, together, zoned)
         first = min(band_rows, unsure_rows(facts, sample.count))
-        zoned = memory.has_room_for_zones(facts, sample.count, min(self.together, len(stated)))
         setting = Setting(
             facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows, first, zoned
         )
@@ -169,7 +189,7 @@ class _Run:
 
     def _go_on(self, kept: dict[str, Any]) -> None:
         """Take a state from the disk."""
-        self.passes_made = kept["passes"]
+        self.passes_made = self.readings = kept["passes"]
         self.started -= kept["seconds"]
         for k, state in kept["methods"].items():
             self.passing[k].restore(state)
@@ -189,15 +209,19 @@ class _Run:
         while going := self._going():
             for k in going:
                 if k not in self.begun:
-                    self.passing[k].begin()
+                    with one_blas_thread():
+                        self.passing[k].begin()
                     self.begun.add(k)
             totals = self._pass(going)
             if totals is None:
                 self._end([k for k, status in enumerate(self.statuses) if status is None])
                 return
+            core.give_memory_back()
             self.passes_made += 1
+            self.readings += 0 if self.is_packed else 1
             for k in going:
-                self.passing[k].tell(totals.pop(0))  # which nobody else holds: the method gives it up
+                with one_blas_thread():  # sums over rows, where others wait by spinning
+                    self.passing[k].tell(totals.pop(0))  # which nobody else holds: the method gives it up
                 self._record(k)
             self._keep()
             if self._told(going):
@@ -307,16 +331,18 @@ class _Run:
             status, certificate = self.statuses[k], self._certificate(k)
             assert status is not None
             solver = (
-                f"{method.name}: {method.reason}; {amount(self.passes_made, 'pass', 'passes')} over "
+                f"{method.name}: {method.reason}; {amount(self.readings, 'pass', 'passes')} over "
                 f"{self.facts.rows} rows in {self.facts.chunks} chunks"
             )
+            if self.is_packed:
+                solver += f", then {self.passes_made - 1} over them as they are packed in memory"
             interrupted = status is Status.INTERRUPTED
             model = Model(
                 certificate,
                 self.traces[k],
                 status,
                 self.wanted.tol,
-                self.passes_made,
+                self.readings,
                 solver,
                 {},
                 "",

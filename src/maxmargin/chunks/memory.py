@@ -15,6 +15,13 @@ TIMES_IN_MEMORY = 3
 _OF_SAMPLE, _OF_BAND = 1 / 5, 1 / 5
 """The shares of the memory that the sampled rows, and those of the band, may take. Both are
 copied into one problem, twice, while the next pass has not begun."""
+_OF_PACKED, _BESIDE_BAND = 1 / 4, 1 / 8
+"""The share of the memory that all rows may take, packed; and with the hinge, whose band needs the rest: it
+makes more passes where it has less."""
+_OF_ALL = 0.8
+"""The share of the memory that sample and band may take with the problems of both; the rest are chunks."""
+_BYTES_SOLVED = 160
+"""Bytes that a row takes beside its values while its problem is solved, where 115 to 170 were measured."""
 _USUAL = 1 << 30
 """Bytes where the system does not tell what is free."""
 _LARGEST_SAMPLE = 1 << 26
@@ -71,6 +78,14 @@ class Memory:
         """Bytes of the sample."""
         return min(_LARGEST_SAMPLE, int(_OF_SAMPLE * self.limit))
 
+    def packed_bytes(self, loss: str) -> int:
+        """Bytes that all rows may take, packed."""
+        return int((_BESIDE_BAND if loss == "hinge" else _OF_PACKED) * self.limit)
+
+    def without(self, nbytes: int) -> Memory:
+        """What is left beside something else."""
+        return Memory(self.limit - nbytes)
+
     @property
     def room(self) -> Room:
         """What the first pass may take along: a sample, or all rows where a fit of them has room."""
@@ -96,12 +111,16 @@ class Memory:
         room = _OF_PROBLEMS * self.limit - answers
         return max(1, min(most, int(room / (own + BYTES_BESIDE * sampled))))
 
-    def band_rows(self, facts: Facts, problems: int) -> int:
+    def band_rows(self, facts: Facts, sampled: int, problems: int, zoned: bool) -> int:
         """Rows of the band, for each of so many problems."""
-        each = BYTES_BESIDE + facts.nbytes / facts.rows
-        # Of wide data the vectors need room, too.
-        part = _OF_BAND / 2.0 if facts.columns > CHUNK_COLUMNS else _OF_BAND
-        room = int(part * self.limit / each / problems)
+        values = facts.nbytes / facts.rows
+        held, solved = values + BYTES_BESIDE, values + _BYTES_SOLVED
+        if facts.columns > CHUNK_COLUMNS:
+            room = int(_OF_BAND / 2.0 * self.limit / held / problems)  # the vectors need room, too
+        else:
+            # All bands are held, and one problem is solved, which without zones has the sample, too.
+            taken = held if zoned else held + solved
+            room = int((_OF_ALL * self.limit - taken * sampled) / (held * problems + solved))
         return max(_LEAST_ROWS, min(room, int(_MOST_BAND * facts.rows)))
 
     def has_room_for_zones(self, facts: Facts, sampled: int, problems: int) -> bool:

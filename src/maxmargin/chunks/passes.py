@@ -18,15 +18,22 @@ bits for one worker, two or four. Whoever stops iterating gives the pass up, and
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
+
+import numpy as np
 
 from maxmargin.chunks.source import Chunks
 from maxmargin.core import default_threads
 from maxmargin.tools.one_blas_thread import one_blas_thread
 
 T = TypeVar("T")
+
+_KEPT_BYTES, _KEPT_SHARE = 1 << 23, 1 / 32
+"""Bytes up to which an array that is freed stays with the process, 8 MB or a share of the memory: twice a
+chunk of packed data. Pages that go back to the system after each chunk cost a third of a pass when they
+come again, since the system clears them."""
 
 
 class Passes(Protocol):
@@ -57,34 +64,56 @@ class LocalPasses:
     def over(
         self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
     ) -> Iterator[T]:
-        """``task(chunk, *arguments)`` of every chunk, in the order of the chunks.
-
-        At most one chunk more than there are workers is held at a time, besides the one that is read.
-        """
-        waiting: deque[Future[T]] = deque()
-        chunks = iter(self.chunks)
-        others = max(1, self.workers - 1)
-        with ThreadPoolExecutor(others) as pool, one_blas_thread():
-            try:
-                for number, chunk in enumerate(chunks):
-                    own = () if each is None else (each[number],)
-                    busy = sum(not answer.done() for answer in waiting) > others
-                    if busy and self.workers > 1:
-                        waiting.append(_done(task, chunk, *arguments, *own))
-                    else:
-                        waiting.append(pool.submit(task, chunk, *arguments, *own))
-                    del chunk
-                    while len(waiting) > self.workers or (waiting and waiting[0].done()):
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for left in waiting:
-                    left.cancel()
+        """``task(chunk, *arguments)`` of every chunk, in the order of the chunks."""
+        return in_order(self.chunks, self.workers, self.chunks.memory, task, arguments, each)
 
     def rows(self) -> int | None:
         """The number of all rows, if the chunks know it."""
         return self.chunks.rows
+
+
+def in_order(
+    chunks: Iterable[Any],
+    workers: int,
+    limit: int | None,
+    task: Callable[..., T],
+    arguments: tuple[Any, ...],
+    each: Sequence[Any] | None = None,
+) -> Iterator[T]:
+    """``task(chunk, *arguments)`` of every chunk, in the order of the chunks, by so many threads.
+
+    At most one chunk more than there are workers is held at a time, besides the one that is read.
+    """
+    _keep_freed_memory(limit)
+    waiting: deque[Future[T]] = deque()
+    others = max(1, workers - 1)
+    with ThreadPoolExecutor(others) as pool, one_blas_thread():
+        try:
+            for number, chunk in enumerate(chunks):
+                own = () if each is None else (each[number],)
+                busy = sum(not answer.done() for answer in waiting) > others
+                if busy and workers > 1:
+                    waiting.append(_done(task, chunk, *arguments, *own))
+                else:
+                    waiting.append(pool.submit(task, chunk, *arguments, *own))
+                del chunk
+                while len(waiting) > workers or (waiting and waiting[0].done()):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()
+
+
+def _keep_freed_memory(limit: int | None) -> None:
+    """Have the next arrays take the place of freed ones, where the C library is glibc.
+
+    It gives large arrays back to the system when they are freed, but once it has seen a freed one that was
+    as large as these, it keeps such memory at hand. The one that is freed here is never written to.
+    """
+    most = _KEPT_BYTES if limit is None else min(_KEPT_BYTES, int(_KEPT_SHARE * limit))
+    np.empty(most, np.uint8)
 
 
 def _done(task: Callable[..., T], *arguments: Any) -> Future[T]:

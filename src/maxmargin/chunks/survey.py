@@ -19,8 +19,9 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from maxmargin import core
-from maxmargin.chunks.chunk import BYTES_BESIDE, FEW_COLUMNS, ROWS_PER_COLUMN, Chunk
+from maxmargin.chunks.chunk import BYTES_BESIDE, FEW_COLUMNS, ROWS_PER_COLUMN, Chunk, labels_of, nbytes_of
 from maxmargin.chunks.held_out import Folding
+from maxmargin.chunks.packed_rows import Packing
 from maxmargin.chunks.passes import Passes
 from maxmargin.chunks.statement import ONE_THREAD
 from maxmargin.problem.rows import Rows
@@ -160,7 +161,7 @@ def survey(
                 f"{weight[wrong[0]]} in row {chunk.first + int(wrong[0])} (counted from 0) instead."
             )
         weights = np.bincount(codes, weight, minlength=len(labels)).astype(np.float64)
-    nbytes = _nbytes(chunk.X)
+    nbytes = nbytes_of(chunk.X)
     facts = Facts(
         chunk.count,
         chunk.columns,
@@ -186,9 +187,14 @@ def survey(
     return facts, _sample_of(chunk, seen, room, rows, seed)
 
 
+def _surveyed(chunk: Chunk, kept: bool, *arguments: Any) -> tuple[Facts, Sample | Chunk, Chunk | None]:
+    """The same, with the chunk itself where it is to be kept."""
+    return *survey(chunk, *arguments), chunk if kept else None
+
+
 def _sample_of(chunk: Chunk, seen: Rows, room: Room, rows: int | None, seed: int) -> Sample:
     """Some rows of a chunk, for a sample of all ``rows``."""
-    row_bytes, share = _nbytes(chunk.X) / chunk.count, 0.25
+    row_bytes, share = nbytes_of(chunk.X) / chunk.count, 0.25
     if rows:
         share = min(1.0, _enough(_most(room.sample, row_bytes), row_bytes, rows, chunk.columns) / rows)
     taken, chance = _drawn(chunk, seen, share, seed)
@@ -203,9 +209,11 @@ def _whole(chunk: Chunk) -> Sample:
 
 
 def survey_of(
-    passes: Passes, room: Room, seed: int, folding: Folding | None = None
+    passes: Passes, room: Room, seed: int, folding: Folding | None = None, packing: Packing | None = None
 ) -> tuple[Facts, Sample]:
     """All chunks' facts as one, and a sample of all rows; or all of them, where these have room.
+
+    ``packing`` is given every chunk, one after the other.
 
     Ctrl-C ends it with a KeyboardInterrupt: rows that are not checked yet make no model.
     """
@@ -215,7 +223,8 @@ def survey_of(
     count, share = 0, 1.0  # of the drawn rows that are kept, the same for all chunks
     rows, number = passes.rows(), 0
     with let_through():
-        for facts, found in passes.over(survey, room, rows, seed, folding):
+        asked = packing is not None, room, rows, seed, folding
+        for facts, found, chunk in passes.over(_surveyed, *asked):
             whole = facts if whole is None else _both(whole, facts)
             row_bytes = whole.nbytes / whole.rows
             if isinstance(found, Chunk):
@@ -226,6 +235,10 @@ def survey_of(
             drawn = [_sample_of(one, _seen(one), room, rows, seed) for one in chunks]
             if isinstance(found, Sample):
                 drawn.append(found)
+            if packing is not None:
+                packing.take(chunks)
+                if isinstance(found, Sample) and chunk is not None:
+                    packing.take([chunk])
             chunks = []
             for sample in drawn:
                 held.append(sample if share == 1.0 else sample.thinned(share, seed + number))
@@ -286,13 +299,7 @@ def _labels(chunk: Chunk) -> tuple[NDArray[Any], Indices]:
                 f"Unknown label type: continuous. Row {chunk.first + int(strange[0])} (counted from 0) has "
                 f"the label {y[strange[0]]}. Labels are whole numbers, texts or truth values."
             )
-    if y.dtype.kind in "biuf":
-        low, high = y.min(), y.max()
-        above = y == high
-        if low < high and bool(np.all(above | (y == low))):
-            return np.array([low, high], y.dtype), above.astype(np.int64)
-    labels, codes = np.unique(y, return_inverse=True)
-    return labels, codes.astype(np.int64)
+    return labels_of(y)
 
 
 def _drawn(chunk: Chunk, rows: Rows, share: float, seed: int) -> tuple[Indices, Vector]:
@@ -337,12 +344,6 @@ def _leverage(X: NDArray[Any], rows: Rows, generator: np.random.Generator) -> Ve
     lengths = np.empty(count)
     core.projected_lengths(rows.stored_data, units, mean @ units, lengths)
     return lengths
-
-
-def _nbytes(X: Any) -> int:
-    if sparse.issparse(X):
-        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-    return int(X.nbytes)
 
 
 def _both(a: Facts, b: Facts) -> Facts:

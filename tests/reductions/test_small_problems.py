@@ -223,8 +223,10 @@ def test_pairs_of_classes_that_share_values_get_the_models_they_have_alone(store
     monkeypatch.setattr(sizes, "SHARE_OF_CACHE", 0.0)
     alone = SVC(n_jobs=jobs).fit(stored(X), y)
     ours, theirs = (sparse.csr_matrix(model.dual_coef_).toarray() for model in (together, alone))
-    assert_array_equal(ours, theirs)
-    assert_array_equal(together.intercept_, alone.intercept_)
+    # Which columns of sparse rows are common depends on the rows, and so does the order of a sum.
+    rounding = 0.0 if stored is np.asarray else 1e-12
+    assert_allclose(ours, theirs, rounding, rounding)
+    assert_allclose(together.intercept_, alone.intercept_, rounding, rounding)
     assert together.cache_use_.peak_bytes == 8 * 300**2 > alone.cache_use_.peak_bytes
     assert together.cache_use_.rows_computed == 300
 

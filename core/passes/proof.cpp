@@ -315,17 +315,18 @@ std::pair<double, double> Objective::best_intercepts(std::span<const double> sco
     if constexpr (requires { Loss::kKink; }) {
       // The losses' slope by b is a step function that rises by C_i at row i's kink.
       const double* const label = labels.data();
-      const PointValues kinks{scores.size(), [=](std::size_t first, std::span<double> out) {
-                                const double *const own = label + first, *const score =
-                                                                             scores.data() + first;
+      const auto read = [=](std::size_t first, std::span<double> out) {
+        const double *const own = label + first, *const score = scores.data() + first;
+        if (target == nullptr) {
 #pragma omp simd
-                                for (std::size_t k = 0; k < out.size(); ++k)
-                                  out[k] = Loss::kKink * own[k] - score[k];
-                                if (target == nullptr) return;
+          for (std::size_t k = 0; k < out.size(); ++k) out[k] = Loss::kKink * own[k] - score[k];
+        } else {
 #pragma omp simd
-                                for (std::size_t k = 0; k < out.size(); ++k)
-                                  out[k] = (Loss::kKink - 1 + target[first + k]) * own[k] - score[k];
-                              }};
+          for (std::size_t k = 0; k < out.size(); ++k)
+            out[k] = (Loss::kKink - 1 + target[first + k]) * own[k] - score[k];
+        }
+      };
+      const PointValues kinks{scores.size(), read};
       double positive = 0;
 #pragma omp simd reduction(+ : positive)
       for (std::size_t i = 0; i < scores.size(); ++i) positive += labels[i] > 0 ? costs[i] : 0.0;

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import pickle
+import subprocess
+import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -102,6 +106,17 @@ def test_products_of_bytes_are_exact_where_most_are_zero(columns):
     assert core.kernel_encoding(Linear().compiled, Rows(X.astype(float)).stored_data) == "bytes"
     np.testing.assert_array_equal(Linear()(X.astype(float)), X @ X.T)
     np.testing.assert_array_equal(Linear()(X.astype(float), X[3:9].astype(float)), X @ X[3:9].T)
+
+
+@pytest.mark.parametrize("name", ["baseline", "avx2", "avx512"])
+def test_so_they_are_in_every_core(name):
+    if name not in core.instruction_sets() or find_spec(f"maxmargin._core_{name}") is None:
+        pytest.skip(f"this processor or this build has no {name}")
+    variables = {**os.environ, "MAXMARGIN_INSTRUCTION_SET": name, "PYTHONPATH": os.pathsep.join(sys.path)}
+    asked = f"{__file__}::{test_products_of_bytes_are_exact_where_most_are_zero.__name__}"
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", asked]
+    ended = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120)
+    assert "4 passed" in ended.stdout, ended.stdout + ended.stderr
 
 
 def test_data_are_held_as_said():

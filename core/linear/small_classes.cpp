@@ -55,7 +55,7 @@ class SmallClasses {
     double b = 0, centre = 0;
     for (Integer sweep = 0; sweep < options_.sweeps && !watch_.spend(0); ++sweep) {
       shuffle(order, random);
-      const SweepOptions sweeps{squared_, b, k, options_.relaxation, {}};
+      const SweepOptions sweeps{squared_, b, k, options_.relaxation, {}, false};
       b = dual_coordinate_ascent(rows_, coordinates, order, one.v.data(), sweeps, watch_).bias;
       const double drift = (b - centre) * k / options_.bias_reach;
       centre = b;

@@ -35,11 +35,12 @@ void balance_classes(std::span<double> alpha, const double* labels, const double
     double spare = 0, room = 0, all = 0;
 #pragma omp simd reduction(+ : spare, room, all)
     for (std::size_t i = 0; i < count; ++i) {
-      const double upper = Loss::upper(costs[i]);
-      const bool free = alpha[i] > 0 && alpha[i] < upper, heavier = labels[i] == heavy;
-      spare += free && heavier ? alpha[i] : 0.0;
-      room += free && !heavier ? upper - alpha[i] : 0.0;
-      all += heavier ? alpha[i] : 0.0;
+      const double own = alpha[i], upper = Loss::upper(costs[i]);
+      const double inside = own < upper ? own : 0.0, left = own > 0 && own < upper ? upper - own : 0.0;
+      const bool heavier = labels[i] == heavy;
+      spare += heavier ? inside : 0.0;
+      room += heavier ? 0.0 : left;
+      all += heavier ? own : 0.0;
     }
     const double needed = std::abs(excess);
     const double keep = spare > 0 ? std::max(0.0, 1 - needed / spare) : 1.0;

@@ -93,11 +93,15 @@ void multipliers_of(std::span<const double> margins, const double* costs, double
 // The largest violation of complementary slackness; 0 where there is none.
 template <class Loss>
 double largest_violation(std::span<const double> margins, const double* multipliers, const double* costs) {
-  double worst = 0;
+  double worst = 0, unknown = 0;
+#pragma omp simd reduction(max : worst) reduction(+ : unknown)
   for (std::size_t i = 0; i < margins.size(); ++i) {
-    if (std::isnan(margins[i] + multipliers[i])) return NAN;  // a comparison would not see it
-    worst = std::max(worst, Loss::violation(margins[i], multipliers[i], costs[i]));
+    const double margin = margins[i], multiplier = multipliers[i], both = margin + multiplier;
+    unknown += both == both ? 0.0 : 1.0;  // what is not a number, a comparison would not see
+    const double own = Loss::violation(margin, multiplier, costs[i]);
+    worst = worst > own ? worst : own;
   }
+  if (unknown > 0) return NAN;
   return worst;
 }
 

@@ -327,9 +327,13 @@ std::pair<double, double> Objective::best_intercepts(std::span<const double> sco
         }
       };
       const PointValues kinks{scores.size(), read};
+      const double* const cost = costs.data();
       double positive = 0;
 #pragma omp simd reduction(+ : positive)
-      for (std::size_t i = 0; i < scores.size(); ++i) positive += labels[i] > 0 ? costs[i] : 0.0;
+      for (std::size_t i = 0; i < scores.size(); ++i) {
+        const double own = cost[i];  // read in any case: GCC makes a branch of what may not be read
+        positive += label[i] > 0 ? own : 0.0;
+      }
       // Where rows of neither sign pull at b = 0 it is best: a difference of sums might miss it.
       if (ridge > 0 && holds_zero(kinks, labels, costs)) return {0, 0};
       return weighted_quantile(kinks, costs, positive, ridge, among_free<Loss>(kinks, alpha, costs.data()));

@@ -15,30 +15,28 @@ struct WeightedPoint {
 // The points of a bracket, in any order, and what lies below it.
 struct Bracketed {
   std::vector<WeightedPoint> inside;
-  double below = 0;         // their weight
-  double last = -INFINITY;  // the largest of their values
+  double below = 0;  // their weight
 };
 
 Bracketed points_in(const PointValues& values, std::span<const double> weights, double low, double high) {
   constexpr std::size_t kTogether = 8;  // of which hardly any is inside, as a rule
   Bracketed found;
-  values.for_each_block([&](std::size_t first, std::span<const double> value) {
-    const std::size_t size = value.size();
-    const double* const weight = &weights[first];
+  values.for_each_block([&](std::size_t first, std::span<const double> some) {
+    const std::size_t size = some.size();
+    const double *const value = some.data(), *const weight = &weights[first];
     double held[PointValues::kBlock];  // the weights of those that are inside
-    double below = 0, last = -INFINITY;
-#pragma omp simd reduction(+ : below) reduction(max : last)
+    double below = 0;
+    // Each condition by itself: GCC makes branches of one inside the other, and half of them are mistaken.
+#pragma omp simd reduction(+ : below)
     for (std::size_t i = 0; i < size; ++i) {
-      const double at = value[i], own = weight[i];
-      const double counted = own > 0 ? own : 0.0, place = own > 0 ? at : INFINITY;
-      below += place < low ? counted : 0.0;
-      const double left = place < low ? place : -INFINITY;
-      last = last > left ? last : left;
-      const double upto = place <= high ? counted : 0.0;
-      held[i] = place < low ? 0.0 : upto;
+      const double own = weight[i], at = value[i];
+      const double counted = own > 0 ? own : 0.0;
+      const double left = at < low ? counted : 0.0;
+      const double upto = at <= high ? counted : 0.0;
+      below += left;
+      held[i] = upto - left;  // one of them, or none
     }
     found.below += below;
-    found.last = std::max(found.last, last);
     std::fill(held + size, held + (size + kTogether - 1) / kTogether * kTogether, 0.0);
     for (std::size_t i = 0; i < size; i += kTogether) {
       double some = 0;
@@ -51,6 +49,17 @@ Bracketed points_in(const PointValues& values, std::span<const double> weights, 
     }
   });
   return found;
+}
+
+// The largest value below a place, of those that count.
+double last_below(const PointValues& values, std::span<const double> weights, double place) {
+  double last = -INFINITY;
+  values.for_each_block([&](std::size_t first, std::span<const double> value) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (weights[first + i] > 0 && value[i] < place) last = std::max(last, value[i]);
+    }
+  });
+  return last;
 }
 
 // A bracket around the place where  ridge t + (weights up to t)  crosses the level, as a sample of a
@@ -95,13 +104,16 @@ std::pair<double, double> weighted_quantile(const PointValues& values, std::span
   for (std::size_t i = 0; i < weights.size(); ++i) total += std::max(weights[i], 0.0);
   const double rounding = 1e-13 * total;  // sums of the same weights in another order differ by this
   const bool is_told = likely.first > -INFINITY && likely.second < INFINITY;
-  const auto [low, high] = is_told ? likely : sampled_bracket(values, weights, level, ridge, total);
+  auto [low, high] = is_told ? likely : sampled_bracket(values, weights, level, ridge, total);
   Bracketed found = points_in(values, weights, low, high);
   double weight = found.below;
   for (const WeightedPoint& point : found.inside) weight += point.weight;
   const bool too_high = low > -INFINITY && !(ridge * low + found.below <= level + rounding);
   const bool too_low = high < INFINITY && !(ridge * high + weight > level + rounding);
-  if (too_high || too_low) found = points_in(values, weights, -INFINITY, INFINITY);
+  if (too_high || too_low) {
+    low = -INFINITY;
+    found = points_in(values, weights, low, INFINITY);
+  }
   if (found.inside.empty())
     return ridge > 0 ? std::pair{0.0, 0.0} : std::pair<double, double>{-INFINITY, INFINITY};
   std::vector<WeightedPoint>& points = found.inside;
@@ -122,11 +134,14 @@ std::pair<double, double> weighted_quantile(const PointValues& values, std::span
   }
   // The slope is not positive just left of this point, or this is the first point of all.
   const double at = begin->value;
-  const double left = begin == points.begin() ? found.last : std::max_element(points.begin(), begin)->value;
+  const auto left = [&, low = low] {
+    return begin == points.begin() ? last_below(values, weights, low)
+                                   : std::max_element(points.begin(), begin)->value;
+  };
   if (ridge > 0) {
     // Between two points the place is a quotient of differences, whose rounding must not lead beyond them.
     if (ridge * at + before > level) {
-      const double place = std::clamp((level - before) / ridge, left, at);
+      const double place = std::clamp((level - before) / ridge, left(), at);
       return {place, place};
     }
     double right = end == points.end() ? INFINITY : end->value;
@@ -136,7 +151,7 @@ std::pair<double, double> weighted_quantile(const PointValues& values, std::span
   }
   if (end == points.end() && before + begin->weight <= level + rounding) return {at, INFINITY};
   if (before < level - rounding) return {at, at};
-  return {left, at};
+  return {left(), at};
 }
 
 }  // namespace maxmargin

@@ -336,7 +336,8 @@ std::pair<double, double> Objective::best_intercepts(std::span<const double> sco
     } else {
       if (target == nullptr) return smooth_intercepts<Loss>(scores);
       // With what a target adds to the score, the margin is y_i (score_i + b), as where all of them are 1.
-      std::vector<double> sums(scores.begin(), scores.end());
+      NumbersOfRows sums(scores.begin(), scores.end());
+#pragma omp simd
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += labels[i] * (1 - target[i]);
       return smooth_intercepts<Loss>(sums);
     }

@@ -315,8 +315,13 @@ class Problem:
         """The objective at w = 0 and b = 0, or at the b that is fixed."""
         if self.targets is not None and self.loss.name in ("hinge", "squared_hinge"):
             # A margin of 1 - p_i would have lost the digits of a small target.
-            lacking = np.maximum(self.targets - self.y * self.fixed_intercept, 0.0)
-            return core.dot(self.costs, lacking if self.loss.name == "hinge" else lacking * lacking)
+            wanted = self.targets
+            if self.fixed_intercept:
+                wanted = wanted - self.y * self.fixed_intercept
+            lacking = np.maximum(wanted, 0.0)
+            if self.loss.name == "squared_hinge":
+                lacking *= lacking
+            return core.dot(self.costs, lacking)
         if self.fixed_intercept or self.targets is not None:
             return self.loss_sum(self.margins_of(np.zeros(self.rows.count), self.fixed_intercept))
         return self.total_cost * self.loss.at_zero

@@ -454,6 +454,24 @@ def test_columns_beyond_single_precision_are_copied_in_double(monkeypatch):
         np.testing.assert_allclose(scores / scales, mixed / scales, atol=1e-12)
 
 
+@pytest.mark.parametrize("lifted", [False, True])
+def test_curvatures_of_models(lifted):
+    margins = np.array([-800.0, -30.0, -2.0, 0.0, 0.5, 1.0, 3.0, 40.0, 800.0])
+    costs = np.array([0.5, 1.0, 2.0, 0.0, 3.0, 1.0, 1.0, 1.0, 1.0])
+    found = {}
+    for loss in LOSSES:
+        problem = Problem.of(np.eye(9), np.ones(9), 1.0, loss=loss, penalty="l1", weights=costs)
+        found[loss] = np.empty(9)
+        problem.objective.curvatures(margins, lifted, found[loss])
+    np.testing.assert_array_equal(found["squared_hinge"], np.where(margins < 1.0, 2.0 * costs, 0.0))
+    shares = np.where(margins > 0.0, np.exp(-np.abs(margins)), 1.0) / (1.0 + np.exp(-np.abs(margins)))
+    expected = costs * shares * np.maximum(1.0 - shares, 1e-8)
+    if lifted:
+        losses = np.maximum(np.logaddexp(0.0, -margins), 1e-300)
+        expected = np.maximum(expected, 0.5 * costs * shares**2 / losses)
+    np.testing.assert_allclose(found["logistic"], expected, rtol=1e-9, atol=1e-300)
+
+
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("zeros", [False, True])
 def test_threads_copy_the_same_columns(dense, zeros):

@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logit
 
 from maxmargin import core
 from maxmargin.problem.losses import LOSSES, Loss
@@ -422,11 +421,13 @@ class Problem:
             shares = np.divide(alpha, self.costs, where=counted, out=alpha * 0.0)
             quadratic = 0.25 * core.dot(alpha, shares)  # the square of a multiplier could be 0
             return min(most, 0.5 * linear / quadratic)
-        shares = alpha[counted] / self.costs[counted]
         fixed = self.fixed_intercept * core.dot(alpha, self.y) if self.fixed_intercept else 0.0
+        own, costs = (alpha, self.costs) if counted.all() else (alpha[counted], self.costs[counted])
+        shares = own / costs
 
         def slope(t: float) -> float:
-            return core.dot(alpha[counted], -logit(t * shares)) - fixed
+            taken = t * shares
+            return -core.dot(own, np.log(taken / (1.0 - taken))) - fixed
 
         if slope(most) >= 0.0:
             return most

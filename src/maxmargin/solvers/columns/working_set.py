@@ -12,9 +12,6 @@ from maxmargin.solvers.columns.models import Model, ScaledColumns
 from maxmargin.solvers.columns.point import State, is_dense, pulls_of, threshold_of
 from maxmargin.types import Indices, Vector
 
-_LEAST_SHARE = 1e-8
-"""The least curvature of a row, as a share of its multiplier: a loss that is all slope has none of its own.
-One that is nearly 0 has as much as it has slope, however little that is."""
 _ALL_PRODUCTS = 1000
 """Columns in a working set up to which their products are written down: 8 megabytes."""
 _SMALL = 0.1
@@ -86,7 +83,8 @@ class WorkingSet:
         """Whether there was a step: lines 5 to 7."""
         problem, state = self.problem, self.state
         self.tangent = None
-        curvatures = _curvatures(problem, self.multipliers, state.lifted)  # 5
+        curvatures = np.empty_like(state.margins)
+        problem.objective.curvatures(state.margins, bool(state.lifted), curvatures)  # 5
         z, c = self._descended(curvatures)  # 6
         step, shift = z - self.w, c - self.b
         if not np.isfinite(step).all() or not (step.any() or shift):
@@ -151,21 +149,3 @@ class WorkingSet:
         scaled = ScaledColumns(model, self.columns, self.places)
         self.stored = scaled.columns.stored
         return scaled.solved_with_care() if state.careful else scaled.solved(state.primal)
-
-
-def _curvatures(problem: Problem, multipliers: Vector, lifted: bool) -> Vector:
-    """``C_i loss''(m_i)``, from ``-C_i loss'(m_i)``: line 5.
-
-    No loss is below 0. A model of the logistic loss is, where a row is on the wrong side by much: there the
-    loss is all slope, and the model falls without end. Lifted, it has the least curvature with which it
-    does not fall below 0: ``a_i^2 / (2 C_i loss)``. The model of a squared hinge touches 0 as it is.
-    """
-    if problem.loss.name == "squared_hinge":
-        return np.where(multipliers > 0.0, 2.0 * problem.costs, 0.0)
-    costs = problem.costs
-    shares = np.divide(multipliers, costs, out=np.zeros_like(multipliers), where=costs > 0.0)
-    plain = multipliers * np.maximum(1.0 - shares, _LEAST_SHARE)
-    if not lifted:
-        return plain
-    losses = -np.log1p(-np.minimum(shares, 1.0 - _LEAST_SHARE))  # over C_i
-    return np.maximum(plain, 0.5 * multipliers * np.divide(shares, losses, out=shares, where=losses > 0.0))

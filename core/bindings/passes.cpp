@@ -81,6 +81,10 @@ void bind_objective(nb::module_& m) {
               [](Self self, const ConstVector& margins, const Vector& out) {
                 self.multipliers(self.rows(margins), self.rows(out).data());
               });
+  define_loop(objective, "curvatures", {"margins", "lifted", "out"},
+              [](Self self, const ConstVector& margins, bool lifted, const Vector& out) {
+                self.curvatures(self.rows(margins), lifted, self.rows(out).data());
+              });
   objective.def(
       "primal",
       [](Self self, const ConstVector& margins, double b, double size, const ConstVector& lengths,

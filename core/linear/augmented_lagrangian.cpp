@@ -93,7 +93,7 @@ void AugmentedLagrangian::begin(System& system, std::span<const double> known,
   if (begun_) {
     at.refresh(piece(), system, budget);
   } else {
-    at.multipliers = alpha;
+    at.multipliers.assign(alpha.begin(), alpha.end());
     std::copy(combined.begin(), combined.end(), at.combined.begin());
     if (combined.empty()) system.combine(at.per_row, at.combined, budget);
     at.sums.loss = loss_sum<Hinge>(at.margins, terms.costs.data());

@@ -35,21 +35,22 @@ void Hessian::update(std::span<const double> curvatures, const Budget& budget, c
     add(std::span<const double>(changes_), std::span(lower_));
     if (!is_worn()) return;
   }
-  clear();
-  std::copy(curvatures.begin(), curvatures.end(), counted_.begin());
+  std::fill(lower_.begin(), lower_.end(), 0.0);
+  std::fill(peaks_.begin(), peaks_.end(), 0.0);
+  copy(budget, curvatures, counted_);
   add(curvatures, std::span(lower_));
   is_worn();
 }
 
 void Hessian::scale(double factor) {
-  for (std::vector<double>* array : {&lower_, &counted_, &peaks_}) {
-    for (double& value : *array) value *= factor;
+  for (const std::span<double> array : {std::span(lower_), std::span(counted_), std::span(peaks_)}) {
+    for (double& value : array) value *= factor;
   }
 }
 
 void Hessian::clear() {
-  for (std::vector<double>* array : {&lower_, &counted_, &peaks_}) {
-    std::fill(array->begin(), array->end(), 0.0);
+  for (const std::span<double> array : {std::span(lower_), std::span(counted_), std::span(peaks_)}) {
+    std::fill(array.begin(), array.end(), 0.0);
   }
 }
 

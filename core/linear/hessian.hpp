@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "machine/budget.hpp"
+#include "machine/large_array.hpp"
 
 namespace maxmargin {
 
@@ -35,8 +36,8 @@ class Hessian {
   bool is_worn();
 
   std::vector<double> regulariser_, lower_;
-  std::vector<double> counted_, changes_;  // the curvatures that the matrix is of, and how they change
-  std::vector<double> peaks_;              // of the diagonal, since it was last added up anew
+  NumbersOfRows counted_, changes_;  // the curvatures that the matrix is of, and how they change
+  std::vector<double> peaks_;        // of the diagonal, since it was last added up anew
 };
 
 }  // namespace maxmargin

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "linear/pieces.hpp"
+#include "machine/large_array.hpp"
 
 namespace maxmargin {
 
@@ -92,7 +93,8 @@ struct NewtonPoint {
   // it was taken, or nothing where there is no direction.
   template <class Piece>
   std::optional<double> move(const Piece& piece, System& system, const Budget& budget) {
-    std::vector<double>&p = per_column, &changes = per_row;
+    std::vector<double>& p = per_column;
+    NumbersOfRows& changes = per_row;
     if (!system.solve(curvatures, p, budget)) return std::nullopt;
     system.scores(p, changes, budget);
     for_each_row(budget, changes.size(), [&](std::size_t i) { changes[i] *= terms.labels[i]; });
@@ -125,13 +127,15 @@ struct NewtonPoint {
   }
 
   Terms terms;
-  std::vector<double> v{}, margins{};
-  std::vector<double> multipliers{};  // a_i = -piece_i'(m_i)
-  std::vector<double> combined{};     // sum_i a_i y_i z_i
-  std::vector<double> curvatures{};   // h_i = piece_i''(m_i), and a part of it where a row has just lost it
-  std::vector<double> per_row{}, per_column{};  // room for a step's own numbers
-  Refreshed sums{};                             // at the multipliers
-  double peak = 0;                              // of the multipliers' sum, since that of rows was last made
+  std::vector<double> v{};
+  NumbersOfRows margins{};
+  NumbersOfRows multipliers{};     // a_i = -piece_i'(m_i)
+  std::vector<double> combined{};  // sum_i a_i y_i z_i
+  NumbersOfRows curvatures{};      // h_i = piece_i''(m_i), and a part of it where a row has just lost it
+  NumbersOfRows per_row{};         // room for a step's own numbers
+  std::vector<double> per_column{};
+  Refreshed sums{};  // at the multipliers
+  double peak = 0;   // of the multipliers' sum, since that of rows was last made
 };
 
 // A method in the middle of a run.

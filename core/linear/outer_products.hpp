@@ -116,6 +116,12 @@ std::array<DenseRow<double>, 4> four_dense(const SparseRows<Value, Index>& rows,
 template <class Rows>
 void add_outer_products(const Rows& rows, const double* coefficients, std::span<double> lower, Integer size,
                         const Budget& budget) {
+  if constexpr (requires { rows.shift; }) {
+    if (rows.shift == 1) {
+      const NumbersOfRows sums = sums_of_twins(coefficients, rows.count, budget);
+      return add_outer_products(without_twins(rows), sums.data(), lower, size, budget);
+    }
+  }
   const bool bias = size > rows.columns;
   Integer work = 0;
   for (Integer i = 0; i < rows.count; ++i) {

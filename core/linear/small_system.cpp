@@ -3,24 +3,32 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "loops/loops.hpp"
+#include "machine/threads.hpp"
 
 namespace maxmargin {
 
 void SmallSystem::scores(std::span<const double> p, std::span<double> out, const Budget& budget) {
   maxmargin::scores(rows_, p.data(), out, budget);
   if (p.size() == columns_) return;
-  for (double& score : out) score += p[columns_];
+  const double b = p[columns_];
+  for_each_row(budget, out.size(), [&](std::size_t i) { out[i] += b; });
 }
 
 void SmallSystem::combine(std::span<const double> c, std::span<double> out, const Budget& budget) {
   maxmargin::combine(rows_, c.data(), out.first(columns_), budget);
   if (out.size() == columns_) return;
-  double sum = 0;
+  const Integer count = static_cast<Integer>(c.size()), threads = budget.threads_for(count);
+  std::vector<double> parts(static_cast<std::size_t>(threads));
+  in_parallel(threads, count, [&](Integer thread, Integer begin, Integer end) {
+    double sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (std::size_t i = 0; i < c.size(); ++i) sum += c[i];
-  out[columns_] = sum;
+    for (Integer i = begin; i < end; ++i) sum += c[i];
+    parts[thread] = sum;
+  });
+  out[columns_] = std::accumulate(parts.begin(), parts.end(), 0.0);
 }
 
 bool SmallSystem::solve(std::span<const double> h, std::span<double> x, const Budget& budget) {

@@ -90,6 +90,31 @@ void multipliers_of(std::span<const double> margins, const double* costs, double
   for (std::size_t i = 0; i < margins.size(); ++i) out[i] = -costs[i] * Loss::derivative(margins[i]);
 }
 
+// out_i = C_i loss''(m_i), by which a model of all losses is made: each is a parabola with the loss's own
+// slope. No loss is below 0. A parabola of the logistic loss is, where a row is on the wrong side by much:
+// there the loss is all slope, and the model falls without end. Lifted, it has the least curvature with
+// which it does not fall below 0: a_i^2 / (2 C_i loss). That of a squared hinge touches 0 as it is.
+template <bool lifted>
+void model_curvatures(Logistic, std::span<const double> margins, const double* costs, double* out) {
+  // The least curvature of a row, as a share of its multiplier: a loss that is all slope has none of its
+  // own. One that is nearly 0 has as much as it has slope, however little that is.
+  constexpr double kLeastShare = 1e-8;
+#pragma omp simd
+  for (std::size_t i = 0; i < margins.size(); ++i) {
+    const double share = -Logistic::derivative(margins[i]), left = 1 - share;
+    const double loss = Logistic::value(margins[i]);
+    // Where rounding hides a loss it is the share, of which it is never less.
+    const double least = lifted ? 0.5 * share / (loss > share ? loss : share) : kLeastShare;
+    const double factor = left > kLeastShare ? left : kLeastShare;
+    out[i] = costs[i] * share * (factor > least ? factor : least);
+  }
+}
+template <bool lifted>
+void model_curvatures(SquaredHinge, std::span<const double> margins, const double* costs, double* out) {
+#pragma omp simd
+  for (std::size_t i = 0; i < margins.size(); ++i) out[i] = costs[i] * SquaredHinge::curvature(margins[i]);
+}
+
 // The largest violation of complementary slackness; 0 where there is none.
 template <class Loss>
 double largest_violation(std::span<const double> margins, const double* multipliers, const double* costs) {

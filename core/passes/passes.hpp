@@ -10,6 +10,7 @@
 
 #include "data/rows.hpp"
 #include "machine/budget.hpp"
+#include "machine/large_array.hpp"
 #include "machine/threads.hpp"
 #include "passes/side_by_side.hpp"
 #include "passes/sums.hpp"
@@ -124,9 +125,24 @@ void accumulate(const Rows& rows, std::span<double> out, const Budget& budget, c
   add_up_shares(rows.count, rows.columns, rows.stored(), out, budget, {call, &work});
 }
 
+// The sums of the coefficients of twins, one for each pair: all that counts where products are linear in
+// them, and half as many numbers to look at, of which few are 0.
+inline NumbersOfRows sums_of_twins(const double* coefficients, Integer count, const Budget& budget) {
+  NumbersOfRows sums(static_cast<std::size_t>(count / 2));
+  for_each_row(budget, sums.size(),
+               [&](std::size_t k) { sums[k] = coefficients[2 * k] + coefficients[2 * k + 1]; });
+  return sums;
+}
+
 // out = sum_i coefficient_i x_i
 template <class Rows>
 void combine(const Rows& rows, const double* coefficients, std::span<double> out, const Budget& budget) {
+  if constexpr (requires { rows.shift; }) {
+    if (rows.shift == 1) {
+      const NumbersOfRows sums = sums_of_twins(coefficients, rows.count, budget);
+      return combine(without_twins(rows), sums.data(), out, budget);
+    }
+  }
   accumulate(rows, out, budget, [&](Integer, Integer i, Integer last, double* target) {
     const View<Rows> view = rows;
     for (; i < last; ++i) {

@@ -70,6 +70,15 @@ void Objective::multipliers(std::span<const double> margins, double* out) const 
   visit(*this, [&]<class Loss>(Loss) { multipliers_of<Loss>(margins, costs.data(), out); });
 }
 
+void Objective::curvatures(std::span<const double> margins, bool lifted, double* out) const {
+  visit(*this, [&]<class Loss>(Loss loss) {
+    if constexpr (std::is_same_v<Loss, Logistic> || std::is_same_v<Loss, SquaredHinge>) {
+      if (lifted) return model_curvatures<true>(loss, margins, costs.data(), out);
+      model_curvatures<false>(loss, margins, costs.data(), out);
+    }
+  });
+}
+
 double Objective::held(double size, double b) const {
   const double beta = intercept == Intercept::regularised ? b / number : 0.0;
   return penalty == Penalty::l1 ? size + std::abs(beta) : 0.5 * size + 0.5 * beta * beta;
@@ -340,7 +349,8 @@ std::pair<double, double> Objective::best_intercepts(std::span<const double> sco
     } else {
       if (target == nullptr) return smooth_intercepts<Loss>(scores);
       // With what a target adds to the score, the margin is y_i (score_i + b), as where all of them are 1.
-      std::vector<double> sums(scores.begin(), scores.end());
+      NumbersOfRows sums(scores.begin(), scores.end());
+#pragma omp simd
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += labels[i] * (1 - target[i]);
       return smooth_intercepts<Loss>(sums);
     }

@@ -89,6 +89,8 @@ struct Objective {
   bool has_shift() const { return total >= 0; }
   double loss_sum(std::span<const double> margins) const;
   void multipliers(std::span<const double> margins, double* out) const;
+  // Those of the models of a smooth loss; see core/passes/losses.hpp.
+  void curvatures(std::span<const double> margins, bool lifted, double* out) const;
 
   // An upper bound of P, where the size of w is at most what is given: its squared length, or with the l1
   // penalty the sum of its magnitudes. No loss rises with its margin, so each is taken where the margin may

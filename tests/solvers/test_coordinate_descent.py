@@ -34,7 +34,8 @@ from maxmargin.independent.values import ExactProblem, lower_bound, primal
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.model import Status
 from maxmargin.solvers import CoordinateDescent, coordinate_descent
-from maxmargin.solvers.primal.jumps import best_move, share_of_line
+from maxmargin.solvers.columns import point, working_set
+from maxmargin.solvers.columns.jumps import best_move, share_of_line
 from oracles.coordinate_descent import coordinate_descent as oracle
 from problems import INTERCEPTS, LAYOUTS, clouds
 from quadratic_program import solve_by_quadratic_program
@@ -58,7 +59,7 @@ WAYS = {"whole": (200, 1000), "products": (0, 1000), "columns": (0, 0)}
 def take_way(name, monkeypatch):
     few, products = WAYS[name]
     monkeypatch.setattr(coordinate_descent, "_FEW_COLUMNS", few)
-    monkeypatch.setattr(coordinate_descent, "_ALL_PRODUCTS", products)
+    monkeypatch.setattr(working_set, "_ALL_PRODUCTS", products)
 
 
 @every_pair(
@@ -66,7 +67,7 @@ def take_way(name, monkeypatch):
 )
 def test_every_step_is_that_of_the_oracle(loss, intercept, way, layout, C, careful_after, monkeypatch):
     take_way(way, monkeypatch)
-    monkeypatch.setattr(coordinate_descent, "_PATIENCE", 1000)
+    monkeypatch.setattr(point, "_PATIENCE", 1000)
     X, y = drawn(3)
     data = LAYOUTS[layout](X)
     problem = Problem.of(data, y, C, loss=loss, intercept=intercept, intercept_scaling=2.0, penalty="l1")
@@ -90,13 +91,13 @@ def test_loose_models_end_after_steps_that_do_not_halve_the_gap():
     X, y = drawn(3)
     state = CoordinateDescent().init(Problem.of(X, y, loss="logistic", penalty="l1"), None)
     state.gap = state.halved = 0.8
-    for waited in range(1, coordinate_descent._PATIENCE):
+    for waited in range(1, point._PATIENCE):
         state.judge()
         assert (state.waited, state.careful) == (waited, False)
     state.gap = 0.4
     state.judge()
     assert (state.waited, state.halved, state.careful) == (0, 0.4, False)
-    state.gap, state.waited = 0.3, coordinate_descent._PATIENCE - 1
+    state.gap, state.waited = 0.3, point._PATIENCE - 1
     state.judge()
     assert state.careful
     state.gap = 0.1
@@ -451,6 +452,24 @@ def test_columns_beyond_single_precision_are_copied_in_double(monkeypatch):
         scores = np.empty(len(order))
         core.scores(copied, roots, scores, ALL_CORES)
         np.testing.assert_allclose(scores / scales, mixed / scales, atol=1e-12)
+
+
+@pytest.mark.parametrize("lifted", [False, True])
+def test_curvatures_of_models(lifted):
+    margins = np.array([-800.0, -30.0, -2.0, 0.0, 0.5, 1.0, 3.0, 40.0, 800.0])
+    costs = np.array([0.5, 1.0, 2.0, 0.0, 3.0, 1.0, 1.0, 1.0, 1.0])
+    found = {}
+    for loss in LOSSES:
+        problem = Problem.of(np.eye(9), np.ones(9), 1.0, loss=loss, penalty="l1", weights=costs)
+        found[loss] = np.empty(9)
+        problem.objective.curvatures(margins, lifted, found[loss])
+    np.testing.assert_array_equal(found["squared_hinge"], np.where(margins < 1.0, 2.0 * costs, 0.0))
+    shares = np.where(margins > 0.0, np.exp(-np.abs(margins)), 1.0) / (1.0 + np.exp(-np.abs(margins)))
+    expected = costs * shares * np.maximum(1.0 - shares, 1e-8)
+    if lifted:
+        losses = np.maximum(np.logaddexp(0.0, -margins), 1e-300)
+        expected = np.maximum(expected, 0.5 * costs * shares**2 / losses)
+    np.testing.assert_allclose(found["logistic"], expected, rtol=1e-9, atol=1e-300)
 
 
 @pytest.mark.parametrize("dense", [False, True])

@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logit
 
 from maxmargin import core
 from maxmargin.problem.losses import LOSSES, Loss
@@ -315,8 +314,13 @@ class Problem:
         """The objective at w = 0 and b = 0, or at the b that is fixed."""
         if self.targets is not None and self.loss.name in ("hinge", "squared_hinge"):
             # A margin of 1 - p_i would have lost the digits of a small target.
-            lacking = np.maximum(self.targets - self.y * self.fixed_intercept, 0.0)
-            return core.dot(self.costs, lacking if self.loss.name == "hinge" else lacking * lacking)
+            wanted = self.targets
+            if self.fixed_intercept:
+                wanted = wanted - self.y * self.fixed_intercept
+            lacking = np.maximum(wanted, 0.0)
+            if self.loss.name == "squared_hinge":
+                lacking *= lacking
+            return core.dot(self.costs, lacking)
         if self.fixed_intercept or self.targets is not None:
             return self.loss_sum(self.margins_of(np.zeros(self.rows.count), self.fixed_intercept))
         return self.total_cost * self.loss.at_zero
@@ -417,11 +421,13 @@ class Problem:
             shares = np.divide(alpha, self.costs, where=counted, out=alpha * 0.0)
             quadratic = 0.25 * core.dot(alpha, shares)  # the square of a multiplier could be 0
             return min(most, 0.5 * linear / quadratic)
-        shares = alpha[counted] / self.costs[counted]
         fixed = self.fixed_intercept * core.dot(alpha, self.y) if self.fixed_intercept else 0.0
+        own, costs = (alpha, self.costs) if counted.all() else (alpha[counted], self.costs[counted])
+        shares = own / costs
 
         def slope(t: float) -> float:
-            return core.dot(alpha[counted], -logit(t * shares)) - fixed
+            taken = t * shares
+            return -core.dot(own, np.log(taken / (1.0 - taken))) - fixed
 
         if slope(most) >= 0.0:
             return most

@@ -24,6 +24,9 @@ from maxmargin.types import Vector
 TUBE_LOSSES = {"epsilon_insensitive": "hinge", "squared_epsilon_insensitive": "squared_hinge"}
 """The loss of a problem's rows for each loss of regression."""
 
+_BLOCK = 8192
+"""Examples whose walls are looked at together: their numbers stay in the second-level cache."""
+
 
 def regression_problem(
     X: Any,
@@ -71,13 +74,23 @@ def signs(examples: int) -> Vector:
 
 def walls(y: Vector, epsilon: float) -> Vector:
     """The targets of the two rows of every example."""
-    return np.column_stack([y - epsilon, -(y + epsilon)]).ravel()
+    targets = np.empty((len(y), 2))
+    np.subtract(y, epsilon, out=targets[:, 0])
+    np.negative(y + epsilon, out=targets[:, 1])
+    return targets.ravel()
 
 
 def rest_of_walls(y: Vector, epsilon: float) -> Vector | None:
     """What rounding took from each target, a float64 itself (Knuth); None where it took nothing."""
-    wall = np.column_stack([y - epsilon, y + epsilon])
-    step = np.array([-epsilon, epsilon])
-    back = wall - y[:, np.newaxis]
-    rest = ((y[:, np.newaxis] - (wall - back)) + (step - back)) * [1.0, -1.0]
+    rest = np.empty((len(y), 2))
+    for first in range(0, len(y), _BLOCK):
+        some, out = y[first : first + _BLOCK], rest[first : first + _BLOCK]
+        np.negative(_rest_of_sum(some, epsilon), out=out[:, 1])
+        out[:, 0] = _rest_of_sum(some, -epsilon)
     return rest.ravel() if rest.any() else None
+
+
+def _rest_of_sum(y: Vector, step: float) -> Vector:
+    total = y + step
+    back = total - y
+    return np.asarray((y - (total - back)) + (step - back), np.float64)

@@ -160,7 +160,9 @@ def point_of(
     b, margins = start.b, start.margins
     if w is None or margins is None:
         scores = problem.rows.scores(v[: system.columns], budget)
-        b = problem.best_intercept(scores) if system.has_intercept else 0.0
-        margins = problem.margins_of(scores, b)
+        if system.has_intercept:
+            b, margins = problem.objective.take_best_intercept(scores)[0], scores
+        else:
+            b, margins = 0.0, problem.margins_of(scores, 0.0)
     v[system.columns :] = b
     return v, margins

@@ -120,6 +120,46 @@ def test_wide_rows_have_no_momentum():
         assert state.last_move is None
 
 
+@pytest.mark.parametrize(("columns", "C"), [(5, 0.3), (70, 0.1)])
+def test_the_mean_of_the_last_sweeps_is_proposed(columns, C):
+    # With 70 columns the mean is that of the multipliers, which are fewer than the weights.
+    X, codes = clouds(4, n=60, d=columns)
+    X *= np.where(np.arange(columns) < columns // 20, 4.0, 1.0)
+    problem = problem_of(X, codes, 4, C, 1.0)
+    solver = CrammerSinger(momentum=False)
+    state, ends, means = solver.init(problem, None), [], 0
+    for _ in range(20):
+        state = solver.step(problem, state, core.ALL_CORES)
+        ends.append(state.w[:, :4].copy())
+        proposed = solver.solution(problem, state, core.ALL_CORES)
+        proof = certify(problem, proposed)
+        assert proof.primal >= proof.dual
+        if 0 < state.averaged < 5:
+            means += 1
+            expected = np.mean(ends[-1 - state.averaged :], axis=0).ravel()
+            np.testing.assert_allclose(proposed.w, expected, atol=1e-12)
+        elif state.averaged == 0:
+            assert proposed.w is None
+    assert means > 0
+
+
+def test_means_save_sweeps():
+    X, codes = clouds(10, n=3000, d=20)
+    problem = problem_of(X / 4.0, codes, 10)
+    solver = CrammerSinger()
+    state = solver.init(problem, None)
+    gaps = {"mean": [], "last": []}
+    for _ in range(60):
+        state = solver.step(problem, state, core.ALL_CORES)
+        if state.averaged > 1:
+            last = Solution(alpha=state.alpha(state.multipliers))
+            gaps["last"].append(certify(problem, last).relative_gap)
+            gaps["mean"].append(
+                certify(problem, solver.solution(problem, state, core.ALL_CORES)).relative_gap
+            )
+    assert np.median(np.divide(gaps["mean"], gaps["last"])) < 0.9
+
+
 @every_pair(layout=list(LAYOUTS), classes=[2, 3, 6], constant=[0.0, 0.5], C=[0.01, 1.0, 100.0])
 def test_the_gap_bounds_the_optimum(layout, classes, constant, C):
     X, codes = clouds(classes)

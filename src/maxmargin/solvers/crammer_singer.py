@@ -22,6 +22,9 @@ example that has no multipliers and is far below the level, until all examples a
 Each sweep starts further along the way of the last one, where rows have so many values beside the columns
 that this is cheap: see ascent/class_momentum.py.
 
+The primal point that is proposed is the mean of w over the last sweeps. Each w is off by what the sweep did
+not know yet of its last examples; P feels that far more than D, and a mean has less of it.
+
 It is not in the registry: whoever reads that (names of solvers, tests, benchmarks) runs each of them on
 problems of two classes, and this one takes none of these. "auto" chooses it, or it is given as an object.
 """
@@ -62,7 +65,20 @@ _READ_PER_COLUMN = 40
 weights of all classes some six times."""
 
 _LARGE = 0.1
-"""The relative gap above which sweeps find walls rather than a way: most moves would end at once."""
+"""The relative gap above which sweeps find walls rather than a way: most moves would end at once, and means
+would be of what is far away."""
+
+_NEWEST = 0.2
+"""The least share of the last sweep in the mean, which then goes back some nine sweeps."""
+
+_FAST = 0.64
+"""The share of the gap left by two sweeps below which they outrun a mean, which begins anew."""
+
+_OF_LAST, _OF_MEAN = 0.85, 0.45
+"""The gap at the last w, and at the mean where sweeps are slow, in units of the gap that a sweep sees."""
+
+_LAG = 5.0
+"""Sweeps by which the mean lags behind, as its gap tells. Both as text and letters have them."""
 
 
 @dataclass
@@ -90,15 +106,21 @@ class State:
     """The gap as the last sweep saw it: each example's share at the time of its visit."""
     decay: float = 1.0
     """The share of the relative gap that the last sweep left."""
+    pace: float = 1.0
+    """The same of the last two sweeps together."""
+    mean: Matrix | None = None
+    """The mean over the last sweeps of w or, where that has more numbers, of the multipliers, which are as
+    good: w is a sum over them."""
+    averaged: int = 0
+    """How many sweeps before the last one the mean goes back."""
     finished: bool = False
     """Whether a sweep over all examples changed nothing beyond rounding."""
     last_move: LastClassMove | None = None
     """The move of the last sweep, while going on from its end is cheap."""
 
-    @property
-    def alpha(self) -> Vector:
+    def alpha(self, multipliers: Matrix) -> Vector:
         """The multipliers of the problem's rows; those that lack a rounding for C have all of it."""
-        alpha = -np.take_along_axis(self.multipliers, self.rows.others(), axis=1)
+        alpha = -np.take_along_axis(multipliers, self.rows.others(), axis=1)
         costs = self.costs[:, np.newaxis]
         return np.where(alpha >= costs * (1.0 - _ROUNDING), costs, np.maximum(alpha, 0.0)).ravel()
 
@@ -181,9 +203,11 @@ class CrammerSinger(Solver[State]):
         )
         state.dual += ascent
         before, now = state.relative_gap, gap / (state.dual + gap) if gap > 0.0 else 0.0
-        state.decay = now / before if 0.0 < now < before < np.inf else 1.0
+        decay = now / before if 0.0 < now < before < np.inf else 1.0
+        state.pace, state.decay = state.decay * decay, decay
         state.relative_gap = now
         # Where nothing moves, a multiplier may still lack a rounding for C, which counts as a violation.
+        _average(state)
         state.finished = (violation <= _ROUNDING or ascent == 0.0) and visits.are_all
         visits.after_sweep(active, violation, -violation, 0.0, now)
         if violation <= _ROUNDING:
@@ -191,12 +215,22 @@ class CrammerSinger(Solver[State]):
         return state
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
-        """Alpha alone: the certificate rebuilds w from it."""
-        return Solution(alpha=state.alpha)
+        """Alpha, and the mean of w where there is one; else the certificate rebuilds w from alpha."""
+        alpha = state.alpha(state.multipliers)
+        if state.mean is None or state.averaged == 0 or state.finished:
+            return Solution(alpha=alpha)
+        if state.mean.shape == state.w.shape:
+            w = state.mean[:, : state.rows.classes].ravel()
+        else:
+            w = state.rows.combine(state.alpha(state.mean), budget)
+        return Solution(w=w, alpha=alpha, any_length=True)
 
     def report(self, state: State) -> Report:
         """The gap is free, as in dual coordinate ascent: each example's share of it is seen on the way."""
-        gap = 0.85 * state.relative_gap * math.pow(state.decay, 0.6)
+        share = _OF_LAST * math.pow(state.decay, 0.6)
+        if state.averaged > 1:
+            share = min(share, _OF_MEAN * math.pow(state.pace, -0.5 * _LAG))
+        gap = share * state.relative_gap
         return Report(gap, state.finished, near=lambda: True)
 
 
@@ -210,6 +244,23 @@ def _go_on(state: State) -> None:
         state.last_move = LastClassMove(state.multipliers, state.w, state.moved)
     else:
         state.dual += state.last_move.go_on(rows, state.costs, state.multipliers, state.w)
+
+
+def _average(state: State) -> None:
+    """The mean of the last sweeps takes in where the last one has led, or begins there."""
+    now = state.w if state.w.size < state.multipliers.size else state.multipliers
+    if state.relative_gap > _LARGE:
+        state.mean, state.averaged = None, 0
+    elif state.mean is None:
+        state.mean, state.averaged = now.copy(), 0
+    elif state.pace < _FAST:
+        np.copyto(state.mean, now)
+        state.averaged = 0
+    else:
+        state.averaged += 1
+        share = max(_NEWEST, 1.0 / (1 + state.averaged))
+        state.mean *= 1.0 - share
+        state.mean += share * now
 
 
 def _starting_point(problem: Problem, start: Solution) -> tuple[Vector, Vector]:

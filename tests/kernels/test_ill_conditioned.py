@@ -19,7 +19,8 @@ from maxmargin import SVC, SVR, Problem, Rows, Solution, Status, certify, solve
 from maxmargin.core import ALL_CORES, Budget
 from maxmargin.kernels import Gaussian, KernelRows, Polynomial, Precomputed
 from maxmargin.problem.regression import regression_problem
-from maxmargin.reductions.kernel_fit import Attempt, KernelLadder
+from maxmargin.reductions import kernel_ladder, kernel_values_rounded
+from maxmargin.reductions.kernel_rungs import Attempt, KernelRungs
 from maxmargin.reductions.linear_kernel import factor_of, factor_of_values, solve_on_columns
 from maxmargin.solvers import InteriorPoint, sizes
 from maxmargin.solvers.kernel.active_sets import ActiveSets
@@ -300,10 +301,10 @@ def test_steps_on_values_are_left_out_where_rounding_is_all_that_columns_leave(m
     y = np.where(X @ random.normal(size=5) + (X**2) @ random.normal(size=5) > 0.0, 1.0, -1.0)
     X *= 10.0 ** np.linspace(-3.0, 3.0, 5)
     asked = []
-    monkeypatch.setattr(KernelLadder, "_on_active_sets", lambda *_: asked.append("active sets"))
-    monkeypatch.setattr(KernelLadder, "_on_points", lambda *_: asked.append("points"))
+    monkeypatch.setattr(KernelRungs, "on_active_sets", lambda *_: asked.append("active sets"))
+    monkeypatch.setattr(KernelRungs, "on_points", lambda *_: asked.append("points"))
     # What is left on columns hangs on the instruction set: the judgement is tested by itself, below.
-    monkeypatch.setattr(KernelLadder, "_is_all_rounding", lambda *_: True)
+    monkeypatch.setattr(kernel_ladder, "is_all_rounding", lambda *_: True)
     model = SVC(kernel="poly", degree=3, coef0=1.0, gamma="auto", C=3.0)
     with pytest.warns(ConvergenceWarning, match="rounding in float64"):
         model.fit(X, y)
@@ -322,13 +323,16 @@ def test_steps_on_values_are_left_out_where_rounding_is_all_that_columns_leave(m
         (1e-5, 0.1, 0.5, False),
     ],
 )
-def test_rounding_is_all_that_is_left_of_columns(on_columns, through_kernel, lost, is_rounding):
-    ladder = SimpleNamespace(tol=1e-3, _lost_by_rounding=lambda *_: lost, _telling=lambda *_: None)
+def test_rounding_is_all_that_is_left_of_columns(
+    monkeypatch, on_columns, through_kernel, lost, is_rounding
+):
+    monkeypatch.setattr(kernel_values_rounded, "_lost_by_rounding", lambda *_: lost)
+    monkeypatch.setattr(kernel_values_rounded, "_telling", lambda *_: None)
     seen = SimpleNamespace(relative_gap=through_kernel, alpha=None)
     records = [SimpleNamespace(relative_gap=on_columns)]
     model = SimpleNamespace(trace=SimpleNamespace(records=records), certificate=seen)
     known = SimpleNamespace(primal=1.0)
-    assert KernelLadder._is_all_rounding(ladder, None, model, known) == is_rounding
+    assert kernel_values_rounded.is_all_rounding(None, model, known, 1e-3) == is_rounding
 
 
 def test_a_small_problem_whose_values_are_rounded_says_so():

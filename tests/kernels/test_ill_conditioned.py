@@ -26,6 +26,7 @@ from maxmargin.solvers import InteriorPoint, sizes
 from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solvers.kernel.kernel_interior_point import KernelInteriorPoint, points_of
 from maxmargin.solvers.second_order.cholesky import factored
+from maxmargin.telling import long_fit
 from oracles import active_sets as oracle
 from problems import clouds
 
@@ -197,6 +198,25 @@ def test_many_rows_of_noisy_labels_are_left_to_the_interior_point(monkeypatch):
     model = SVC(C=1e5, gamma=0.1).fit(X, y)
     assert model.status_ is Status.CERTIFIED
     assert "interior_point on the kernel matrix" in model.solver_
+
+
+def test_many_rows_without_a_factor_say_how_far_they_are(monkeypatch, caplog):
+    for size in ("FACTORED_ROWS", "QUICK_ROWS"):
+        monkeypatch.setattr(sizes, size, 500)
+    for size in ("INTERIOR_ROWS", "ACTIVE_ROWS"):
+        monkeypatch.setattr(sizes, size, 0)
+    monkeypatch.setattr(sizes, "WORK_ON_FACTOR", 1e6)
+    monkeypatch.setattr(sizes, "WORK_ON_PAIRS", 1e-6)
+    monkeypatch.setattr(long_fit, "_FIRST_LINE", 0.0)
+    X, y = noisy(700, 3, seed=3)
+    model = SVC(C=1e3, gamma=0.3).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert "steps on pairs of rows, which go on until it is 1.0e-03" in caplog.text
+    caplog.clear()
+    told = []
+    SVC(C=1e3, gamma=0.3, callback=lambda progress: told.append(progress) and None).fit(X, y)
+    assert told
+    assert not caplog.text
 
 
 def test_scores_of_points_are_those_before_the_factor_took_its_half():

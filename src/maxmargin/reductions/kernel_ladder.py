@@ -32,6 +32,7 @@ from maxmargin.solvers import sizes
 from maxmargin.solvers.kernel.kernel_problem import kernel_rows
 from maxmargin.solving.loop import NO_LIMIT
 from maxmargin.solving.ways import Way
+from maxmargin.telling.long_fit import LongFit
 from maxmargin.tools.parameters import changed
 
 logger = logging.getLogger("maxmargin")
@@ -128,7 +129,7 @@ class KernelLadder:
         if count > sizes.FACTORED_ROWS or needed > self.cache_size * 1e6:
             work = sizes.WORK_ON_PAIRS * float(sizes.FACTORED_ROWS) ** 2 * count
             easy = self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.", work)
-            last = self._pairs(NO_LIMIT, "Nor has it a factor with few columns, or few rows that are free.")
+            last = Rung(self._on_pairs_for_long, "Nor has it a factor with few columns, or few free rows.")
             on_values = self._on_values_of_many_rows(count)
             return [easy, self._columns_of_many_rows, *on_values, last]
         work = max(sizes.WORK_ON_PAIRS * count**3, sizes.LEAST_WORK_ON_PAIRS)
@@ -149,6 +150,12 @@ class KernelLadder:
 
     def _pairs(self, max_steps: int, reason: str, most_work: float = math.inf) -> Rung:
         return Rung(partial(self._ways.on_pairs, max_steps, most_work), reason)
+
+    def _on_pairs_for_long(self, attempt: Attempt, known: Certificate | None) -> Model:
+        """Pairs of rows until the end, of which somebody is told in any case."""
+        if attempt.callback is None:
+            attempt = replace(attempt, callback=LongFit(attempt.name, self.tol))
+        return self._ways.on_pairs(NO_LIMIT, math.inf, attempt, known)
 
     @property
     def _columns(self) -> Rung:

@@ -17,6 +17,9 @@ logger = logging.getLogger("maxmargin")
 
 _FIRST_LINE = 10.0
 """Seconds before the first line. Each of the others comes when it has taken twice as long."""
+_TELLS = 0.5
+"""A relative gap above which its pace tells nothing of the time left: it falls slowly as long as the primal
+value is far above the dual one, whatever follows."""
 
 
 class LongFit:
@@ -33,11 +36,12 @@ class LongFit:
         self._left.saw(progress.seconds, gap)
         if progress.seconds >= self._next:
             self._next = 2.0 * progress.seconds
+            left = self._left.seconds if gap <= _TELLS else None
             logger.warning(
                 "%s: %s after %s of steps on pairs of rows, which go on until it is %.1e. Ctrl-C ends them "
                 "with the best model so far, and so does max_time. A smaller C or gamma is solved sooner.",
                 self.name,
-                gap_words(gap, how, self._left.seconds),
+                gap_words(gap, how, left),
                 seconds_in_words(progress.seconds),
                 self.tol,
             )

@@ -19,12 +19,14 @@ from maxmargin import SVC, SVR, Problem, Rows, Solution, Status, certify, solve
 from maxmargin.core import ALL_CORES, Budget
 from maxmargin.kernels import Gaussian, KernelRows, Polynomial, Precomputed
 from maxmargin.problem.regression import regression_problem
-from maxmargin.reductions.kernel_fit import Attempt, KernelLadder
+from maxmargin.reductions import kernel_ladder, kernel_values_rounded
+from maxmargin.reductions.kernel_rungs import Attempt, KernelRungs
 from maxmargin.reductions.linear_kernel import factor_of, factor_of_values, solve_on_columns
 from maxmargin.solvers import InteriorPoint, sizes
 from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solvers.kernel.kernel_interior_point import KernelInteriorPoint, points_of
 from maxmargin.solvers.second_order.cholesky import factored
+from maxmargin.telling import long_fit
 from oracles import active_sets as oracle
 from problems import clouds
 
@@ -198,6 +200,25 @@ def test_many_rows_of_noisy_labels_are_left_to_the_interior_point(monkeypatch):
     assert "interior_point on the kernel matrix" in model.solver_
 
 
+def test_many_rows_without_a_factor_say_how_far_they_are(monkeypatch, caplog):
+    for size in ("FACTORED_ROWS", "QUICK_ROWS"):
+        monkeypatch.setattr(sizes, size, 500)
+    for size in ("INTERIOR_ROWS", "ACTIVE_ROWS"):
+        monkeypatch.setattr(sizes, size, 0)
+    monkeypatch.setattr(sizes, "WORK_ON_FACTOR", 1e6)
+    monkeypatch.setattr(sizes, "WORK_ON_PAIRS", 1e-6)
+    monkeypatch.setattr(long_fit, "_FIRST_LINE", 0.0)
+    X, y = noisy(700, 3, seed=3)
+    model = SVC(C=1e3, gamma=0.3).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert "steps on pairs of rows, which go on until it is 1.0e-03" in caplog.text
+    caplog.clear()
+    told = []
+    SVC(C=1e3, gamma=0.3, callback=lambda progress: told.append(progress) and None).fit(X, y)
+    assert told
+    assert not caplog.text
+
+
 def test_scores_of_points_are_those_before_the_factor_took_its_half():
     X, y = noisy(300, 3, seed=4)
     problem = Problem.of(KernelRows(X, Gaussian(0.2)), y, 1e3)
@@ -300,10 +321,10 @@ def test_steps_on_values_are_left_out_where_rounding_is_all_that_columns_leave(m
     y = np.where(X @ random.normal(size=5) + (X**2) @ random.normal(size=5) > 0.0, 1.0, -1.0)
     X *= 10.0 ** np.linspace(-3.0, 3.0, 5)
     asked = []
-    monkeypatch.setattr(KernelLadder, "_on_active_sets", lambda *_: asked.append("active sets"))
-    monkeypatch.setattr(KernelLadder, "_on_points", lambda *_: asked.append("points"))
+    monkeypatch.setattr(KernelRungs, "on_active_sets", lambda *_: asked.append("active sets"))
+    monkeypatch.setattr(KernelRungs, "on_points", lambda *_: asked.append("points"))
     # What is left on columns hangs on the instruction set: the judgement is tested by itself, below.
-    monkeypatch.setattr(KernelLadder, "_is_all_rounding", lambda *_: True)
+    monkeypatch.setattr(kernel_ladder, "is_all_rounding", lambda *_: True)
     model = SVC(kernel="poly", degree=3, coef0=1.0, gamma="auto", C=3.0)
     with pytest.warns(ConvergenceWarning, match="rounding in float64"):
         model.fit(X, y)
@@ -322,13 +343,16 @@ def test_steps_on_values_are_left_out_where_rounding_is_all_that_columns_leave(m
         (1e-5, 0.1, 0.5, False),
     ],
 )
-def test_rounding_is_all_that_is_left_of_columns(on_columns, through_kernel, lost, is_rounding):
-    ladder = SimpleNamespace(tol=1e-3, _lost_by_rounding=lambda *_: lost, _telling=lambda *_: None)
+def test_rounding_is_all_that_is_left_of_columns(
+    monkeypatch, on_columns, through_kernel, lost, is_rounding
+):
+    monkeypatch.setattr(kernel_values_rounded, "_lost_by_rounding", lambda *_: lost)
+    monkeypatch.setattr(kernel_values_rounded, "_telling", lambda *_: None)
     seen = SimpleNamespace(relative_gap=through_kernel, alpha=None)
     records = [SimpleNamespace(relative_gap=on_columns)]
     model = SimpleNamespace(trace=SimpleNamespace(records=records), certificate=seen)
     known = SimpleNamespace(primal=1.0)
-    assert KernelLadder._is_all_rounding(ladder, None, model, known) == is_rounding
+    assert kernel_values_rounded.is_all_rounding(None, model, known, 1e-3) == is_rounding
 
 
 def test_a_small_problem_whose_values_are_rounded_says_so():

@@ -314,3 +314,32 @@ def test_work_that_will_not_do_is_not_finished():
         for aim in (0.0, 1e-3)
     ]
     assert steps[0] == steps[1]
+
+
+def noisy(n, d, seed):
+    """Labels of a plane that are half noise."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d))
+    return X, np.where(X @ random.normal(size=d) + 2.0 * random.normal(size=n) > 0.0, 1.0, -1.0)
+
+
+def test_single_precision_ends_where_its_rounding_is_what_is_left():
+    """500 steps in single precision alone leave a gap of 8e-3, and the solver sees one of 1e-4."""
+    X, y = noisy(2200, 4, seed=5)
+    problem = Problem.of(KernelRows(X, Gaussian(0.05)), y, 1e5)
+    model = solve(problem, WorkingSet(aim=1e-3), tol=1e-3, max_steps=500)
+    assert model.status is Status.CERTIFIED
+
+
+def test_single_precision_is_enough_where_its_rounding_is_below_the_aim():
+    X, y = noisy(2200, 4, seed=5)
+    problem = Problem.of(KernelRows(X, Gaussian(0.05)), y, 10.0)
+    solver = WorkingSet(aim=1e-3)
+    state = solver.init(problem, None)
+    while not state.finished and state.estimate > 1e-3:
+        state = solver.step(problem, state, UNLIMITED)
+    assert not state.precise
+    dual = state.whole.dual
+    assert not working_set._single_is_exhausted(problem, dual, state.estimate, 1e-3)
+    assert working_set._single_is_exhausted(problem, dual, 1e-5, 1e-3)
+    assert not working_set._single_is_exhausted(problem, dual, np.inf, 0.0)

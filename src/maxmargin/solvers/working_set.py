@@ -80,6 +80,10 @@ the violation that rounds leave where they have gained."""
 _BETWEEN, _AFTER_GAIN = 0.5, 0.1
 """Changes of a multiplier by rounds, for each row, until the next turn: twice as many after each turn that
 gained little, and few after one that did. Rounds are quick at what is left on single rows."""
+_SINGLE, _OF_RANDOM_SIGNS = 2.0**-24, 0.2
+"""The rounding of a value in single precision, as a share of it; and the share of its bound that the gap of
+the exact problem had at the end, and somewhat more: values are smaller than the lengths allow, their errors
+are of random size, and half of the rows gain by them."""
 _FIRST_LOOK, _TOO_SLOW = 0.25, 2.0
 """The share of ``most_work`` from which it is looked whether the pace will do. It will not where the gap,
 at the pace of the second half of the work so far, would take so many times the work that is left: paces
@@ -286,7 +290,9 @@ class WorkingSet(Solver[State]):
         if given_up or (self._has_aim(state) and state.is_too_slow(self.aim, self.most_work)):
             state.finished = True
             return state
-        if not state.precise and (idle or state.estimate <= SINGLE_IS_EXHAUSTED):
+        if not state.precise and (
+            idle or _single_is_exhausted(problem, level.dual, state.estimate, self.aim)
+        ):
             dual = level.dual
             state.gradients = None
             del level.matrix, level.rounds  # their memory is needed
@@ -370,6 +376,27 @@ class WorkingSet(Solver[State]):
         is done.
         """
         return Report(state.estimate, state.finished)
+
+
+def _single_is_exhausted(problem: Problem, dual: core.KernelDual, estimate: float, aim: float) -> bool:
+    """Whether the gap is as small as the rounding of the matrix in single precision lets it be.
+
+    Each value is off by its own rounding, so that a score is off by ``off`` times the length of its row, as
+    of random signs. Rows with a free multiplier are on the margin, and have a loss by it, at their costs.
+    With a large C, or many multipliers, that is far above the gap that the solver sees in the end. Where it
+    is not above the ``aim``, single precision is enough.
+    """
+    if estimate <= SINGLE_IS_EXHAUSTED:
+        return True
+    if not 0.0 < estimate < 1.0 or problem.total is not None:
+        return False
+    rows = kernel_rows(problem)
+    costs = problem.costs.reshape(rows.count, -1).max(axis=1)
+    sizes, lengths, costs = np.abs(dual.beta), rows.lengths[rows.blocks.order], costs[rows.blocks.order]
+    free = (sizes > 0.0) & (sizes < costs)
+    off = _SINGLE * math.sqrt(core.dot(sizes * lengths, sizes * lengths))
+    lost = off * core.dot(costs[free], lengths[free])
+    return max(estimate, aim) * dual.primal <= _OF_RANDOM_SIGNS * lost
 
 
 def _have_gradient(state: State, budget: Budget) -> bool:

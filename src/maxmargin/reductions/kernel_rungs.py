@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How one problem with a kernel is solved: the ways, each of which may fall short, or know that it cannot.
+
+Which has its turn when is said by ``kernel_ladder``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from maxmargin.core import Budget
+from maxmargin.problem import Problem
+from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.model import Model, Status
+from maxmargin.proof.solution import Solution
+from maxmargin.reductions.kernel_values_rounded import is_rounding
+from maxmargin.reductions.linear_kernel import (
+    Columns,
+    Factor,
+    factor_of,
+    factor_of_values,
+    solve_on_columns,
+)
+from maxmargin.solvers import WorkingSet, sizes
+from maxmargin.solvers.kernel.active_sets import ActiveSets
+from maxmargin.solvers.kernel.kernel_interior_point import KernelInteriorPoint
+from maxmargin.solvers.kernel.kernel_problem import kernel_rows
+from maxmargin.solving.loop import NO_LIMIT, Callback, solve
+from maxmargin.solving.ways import Way
+from maxmargin.tools.parameters import changed
+from maxmargin.types import Indices, Vector
+
+_LEFT_OUT_AND_RUNS = ((3.0, 1), (1e-2, 1), (1e-6, 2))
+"""The shares of the gap for what a factor may leave out, and the runs on its columns. Multipliers of random
+signs at C would see all of that; those at the optimum saw a tenth, but what is left of a smooth kernel is
+smooth, too, and they may see many times its mean."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A problem with a kernel, and what there is to solve it with."""
+
+    problem: Problem
+    budget: Budget
+    callback: Callback | None
+    seed: int
+    plain: Callable[[], Problem | None]
+    """The problem on the data themselves, where the kernel is their inner product; else None."""
+    name: str = "The problem"
+    """For the log."""
+    start: Solution | None = None
+    """Where to begin as long as nothing is proven."""
+
+    @property
+    def count(self) -> int:
+        """Rows of the kernel matrix."""
+        return kernel_rows(self.problem).count
+
+    def has_all_values(self) -> bool:
+        """Whether all values of the kernel are at hand, or have been computed before time is over.
+
+        Solvers that begin with them ask nobody how long that may take.
+        """
+        kernel_rows(self.problem).all_values(self.budget)
+        return not self.budget.spent
+
+    def go_on(
+        self, way: Way, tol: float, max_steps: int, known: Certificate | None, *, afresh: bool = False
+    ) -> Model:
+        """The model that a way leads to, from what is known, or afresh and never worse than that."""
+        return solve(
+            self.problem,
+            way,
+            tol=tol,
+            max_steps=max_steps,
+            start=None if afresh else self.start if known is None else Solution(alpha=known.alpha),
+            known=known,
+            callback=self.callback,
+            budget=self.budget,
+        )
+
+
+@dataclass(frozen=True)
+class KernelRungs:
+    """The ways, with what the problems of a fit have in common.
+
+    Each is given what is known of the problem, and answers with a model, or with None where it cannot.
+    """
+
+    way: Way
+    """On pairs of rows, or what was asked for."""
+    tol: float
+    cache_size: float
+    """Megabytes for values of the kernel."""
+    kernel_is_none: bool
+    """Whether the function is not shown to be a kernel on the rows."""
+    on_card: bool
+
+    def on_pairs(
+        self, max_steps: int, most_work: float, attempt: Attempt, known: Certificate | None
+    ) -> Model:
+        """Take at most so many steps of the solver, which moves multipliers of pairs of rows."""
+        way = self.way.with_seed(attempt.seed)
+        if isinstance(way.solver, WorkingSet):
+            way = changed(way, solver=replace(way.solver, most_work=most_work, aim=self.tol))
+        tiny = not self.on_card and attempt.count <= sizes.TINY_ROWS
+        return attempt.go_on(way, 0.0 if tiny else self.tol, max_steps, known)
+
+    def on_active_sets(self, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """Newton's method on the free multipliers, with the whole matrix at hand."""
+        work = sizes.WORK_ON_ACTIVE_SETS * float(attempt.count) ** 3
+        if attempt.count > sizes.FACTORED_ROWS:
+            work = sizes.WORK_ON_FEW_ACTIVE
+            if known is None or _free(attempt.problem, known) > sizes.FACTORED_ROWS:
+                return None  # and more than these would be in the first system
+        if self.kernel_is_none or not attempt.has_all_values():
+            return None
+        sets = ActiveSets(most_work=work, most_rows=sizes.SHARE_OF_ACTIVE * attempt.count)
+        way = Way(sets, "active_sets: pairs of rows gained too little.")
+        return attempt.go_on(way, self.tol, NO_LIMIT, known)
+
+    def on_points(self, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """The interior point on the whole matrix, from the beginning: walls are no place to start at."""
+        if self.kernel_is_none or not attempt.has_all_values():
+            return None
+        way = Way(KernelInteriorPoint(), "interior_point on the kernel matrix: too many rows change sides.")
+        return attempt.go_on(way, self.tol, NO_LIMIT, known, afresh=True)
+
+    def on_columns(self, more: int, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """A linear problem on the columns of the data, or of a factor of the kernel matrix.
+
+        A factor may have few columns, or more, up to that number; None where it has not.
+        """
+        few = max(sizes.FEW_FACTOR_COLUMNS, attempt.count // sizes.ROWS_PER_FACTOR_COLUMN)
+        columns = self._columns_of(attempt, more or few)
+        if columns is None:
+            return None
+        if more and isinstance(columns, Factor) and columns.rows.shape[1] <= few:
+            return None  # these have had their turn
+        budget, told = attempt.budget, attempt.callback
+        return solve_on_columns(attempt.problem, columns, self.tol, attempt.seed, budget, told)
+
+    def on_columns_of_many_rows(self, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """The columns of a factor that is made of few rows of the matrix, and exact where it matters.
+
+        What it leaves out, K - LL', takes half of its square with the multipliers from their dual value.
+        These are C at most, and their signs hardly follow what is left.
+        """
+        if self.kernel_is_none or known is None:
+            return None
+        problem, budget = attempt.problem, attempt.budget
+        rows = kernel_rows(problem)
+        if len(rows.blocks) > 1:
+            return None
+        costs = problem.costs
+        if len(costs) > rows.count:
+            costs = costs.reshape(-1, 2).max(axis=1)
+        diagonal, every = rows.squared_norms, np.arange(rows.count)
+        most = math.isqrt(int(sizes.WORK_ON_FACTOR / rows.count))
+        most = min(most, int(self.cache_size * 1e6 / (3 * 8 * rows.count)))  # it is copied twice
+
+        def factor_of_some(some: Indices, weights: Vector) -> Factor | None:
+            return factor_of_values(
+                lambda pivots: rows.block(some[pivots], some, budget),
+                diagonal[some],
+                most,
+                budget,
+                weights[some],
+            )
+
+        best: Model | None = None
+        for share, runs in _LEFT_OUT_AND_RUNS:
+            weights = costs**2 * diagonal / (share * self.tol * known.primal)
+            # Some rows tell for little that all would have too many columns.
+            count = min(rows.count, most + most // 8)
+            some = np.linspace(0, rows.count - 1, count).astype(np.int64)
+            if factor_of_some(some, weights * (rows.count / count)) is None:
+                break
+            factor = factor_of_some(every, weights)
+            if factor is None:
+                break
+            found = solve_on_columns(
+                problem, factor, self.tol, attempt.seed, budget, attempt.callback, runs
+            )
+            if best is None or found.certificate.relative_gap < best.certificate.relative_gap:
+                best = found
+            if best.certificate.relative_gap <= self.tol or budget.spent:
+                break
+            if is_rounding(problem, best.certificate, self.tol):
+                return replace(best, status=Status.VALUES_ROUNDED)
+        return best
+
+    def _columns_of(self, attempt: Attempt, most: int) -> Columns | None:
+        """The problem on the data themselves, where the kernel is their inner product; else a factor.
+
+        None where the matrix is not that of a kernel, the factor is hardly smaller, or time is over.
+        """
+        plain = attempt.plain()
+        if plain is not None:
+            return plain
+        if self.kernel_is_none:
+            return None
+        rows, budget = kernel_rows(attempt.problem), attempt.budget
+        matrix = rows.all_values(budget)
+        return None if budget.spent else factor_of(matrix, min(rows.count, most), budget)
+
+
+def _free(problem: Problem, known: Certificate) -> int:
+    """How many multipliers are inside their walls."""
+    return int(np.count_nonzero((known.alpha > 0.0) & (known.alpha < problem.costs)))

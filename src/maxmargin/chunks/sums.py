@@ -14,15 +14,16 @@ holds for all losses. In the same way all multipliers are made smaller where tha
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.chunks.statement import ONE_THREAD, Stated
+from maxmargin.chunks.statement import ONE_THREAD, Part, Stated
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import UNIT
+from maxmargin.problem.rows import UNIT, combined_rounding
 from maxmargin.types import Indices, Vector
 
 _PACKED_SHARE = 0.75
@@ -79,6 +80,22 @@ class DualSums:
         sums.totals_off = core.sum_rounding(len(alpha)) * float(sums.totals.sum())
         sums.longest = problem.rows.largest_length
         return sums
+
+    @classmethod
+    def at_margins(
+        cls, part: Part, points: Sequence[tuple[Vector, float]], margins: Vector
+    ) -> tuple[Vector, DualSums]:
+        """Upper bounds on the losses of some rows at some (w, b), and the sums of multipliers.
+
+        These are ``-C_i loss'(m_i)`` of the margins at the first point, which are written to ``margins``
+        where that has room for them. All of it is found in one visit of each row.
+        """
+        losses, vectors = np.empty(len(points)), np.zeros((2, part.rows.columns))
+        found = core.add_multipliers(*part.at(points), losses, vectors, margins)
+        gains, totals = np.array(found[:2]), np.array(found[2:4])
+        totals_off, lengths, terms, longest = found[4:]
+        off = combined_rounding(lengths, terms)
+        return losses, cls(gains, totals, vectors, off, totals_off, longest=longest)
 
     def packed(self) -> DualSums:
         """The same sums, without the columns that are 0 where these are many: for the way to the client."""

@@ -39,6 +39,11 @@ CompiledRows = core.Data | core.MonomialData
 Matrix = NDArray[np.float64]
 
 
+def combined_rounding(lengths: float, terms: float) -> float:
+    """How far a sum of so many rows times numbers can be off; ``lengths`` is that of their lengths."""
+    return (terms + _ROUNDINGS) * UNIT * lengths
+
+
 def lies_on_card(X: Any) -> bool:
     """Whether an array lies on a GPU: one of CuPy, or a tensor of PyTorch on CUDA."""
     return hasattr(X, "__cuda_array_interface__")
@@ -156,7 +161,12 @@ class RowSpace(ABC):
     @cached_property
     def lengths(self) -> Vector:
         """``|x_i|`` of every row, or a little more."""
-        return np.sqrt(self.squared_norms) * (1.0 + (self.longest + _ROUNDINGS) * UNIT)
+        return np.sqrt(self.squared_norms) * self.length_rounding
+
+    @property
+    def length_rounding(self) -> float:
+        """What a length as it is computed has to be multiplied by to be no less than the exact one."""
+        return 1.0 + (self.longest + _ROUNDINGS) * UNIT
 
     @cached_property
     def largest_length(self) -> float:
@@ -179,7 +189,7 @@ class RowSpace(ABC):
     def combined_error(self, coefficients: Vector) -> float:
         """How far ``combine`` can be from the exact sum, as the length of their difference."""
         lengths, terms = core.all_lengths(coefficients, self.lengths)
-        return (terms + _ROUNDINGS) * UNIT * lengths
+        return combined_rounding(lengths, terms)
 
     def squared_norm_of(self, coefficients: Vector, combined: Vector, error: float | None = None) -> float:
         """An upper bound on the squared length of the exact sum; ``combined`` is the computed one.
@@ -459,7 +469,7 @@ class Rows(RowSpace):
     def largest_length(self) -> float:
         """The length of the longest row, without those of the others."""
         longest = math.sqrt(self.squared_norms.max(initial=0.0))
-        return longest * (1.0 + (self.longest + _ROUNDINGS) * UNIT)
+        return longest * self.length_rounding
 
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
         """``<w, x_i>`` in twofold precision, or None where values are formed on the way."""

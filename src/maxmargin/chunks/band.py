@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.curvature import Around, Hessian, Spread, Zones, curvatures
 from maxmargin.chunks.method import Method, Point, Setting
 from maxmargin.chunks.newton import moments
-from maxmargin.chunks.statement import Part, Stated
+from maxmargin.chunks.statement import Part, Points, Stated
 from maxmargin.chunks.sums import DualSums
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
@@ -96,6 +97,11 @@ class BandAsk:
     zoning: Zoning | None = None
     """In whose spreads margins are told, and what is to be found out of curvatures."""
 
+    @cached_property
+    def at(self) -> Points:
+        """The points as the core takes them."""
+        return Points.of(self.points)
+
     def share(self, part: Part, chunk: Chunk) -> BandShare:
         """The share of a chunk."""
         rows, points, places = part.rows, len(self.points), 2 * (len(self.edges) + 1)
@@ -105,7 +111,7 @@ class BandAsk:
         if self.zoning is not None:
             spreads, margins = self.zoning.spread.of(rows), np.empty(chunk.count)
         kept, own_margins, longest = core.sort_rows(
-            *part.at(self.points),
+            *part.at(self.at),
             self.edges,
             self.width,
             spreads,

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin.chunks.chunk import ROWS_PER_COLUMN, Chunk
 from maxmargin.chunks.method import Method, Point
-from maxmargin.chunks.statement import ONE_THREAD, Part
+from maxmargin.chunks.statement import ONE_THREAD, Part, Points
 from maxmargin.chunks.sums import DualSums
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import RowSpace
@@ -51,10 +52,15 @@ class NewtonAsk:
     points: tuple[Point, ...]
     with_hessian: bool
 
+    @cached_property
+    def at(self) -> Points:
+        """The points as the core takes them."""
+        return Points.of(self.points)
+
     def share(self, part: Part, chunk: Chunk) -> NewtonShare:
         """The share of a chunk."""
         margins = np.empty(chunk.count if self.with_hessian else 0)
-        losses, sums = DualSums.at_margins(part, self.points, margins)
+        losses, sums = DualSums.at_margins(part, self.at, margins)
         hessian = None
         if self.with_hessian:
             hessian = _hessian(part.rows, part.problem.costs, part.stated.loss, margins)

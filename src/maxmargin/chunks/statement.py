@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.held_out import Folding
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
-from maxmargin.problem.rows import CompiledRows, Matrix, Rows
+from maxmargin.problem.rows import CompiledRows, Matrix, Rows, bound_of_square
 from maxmargin.types import Indices, Vector
 
 ONE_THREAD = core.Budget(float("inf"), 1)
@@ -97,7 +98,7 @@ class Part:
 
     @cached_property
     def problem(self) -> Problem:
-        """The same as a problem, whose b is exact: the values of its ``objective`` are these rows' alone."""
+        """The same as a problem, whose b is exact: its ``objective`` has the values of the rows alone."""
         labels, costs = self.labels_and_costs(slice(None))
         return Problem(self.rows, labels, costs, LOSSES[self.stated.loss], Intercept.EXACT)
 
@@ -107,22 +108,36 @@ class Part:
         costs = np.where(ours, *self.stated.costs) if self.own_costs is None else self.own_costs[which]
         return 2.0 * ours - 1.0, costs
 
-    def at(
-        self, points: Sequence[tuple[Vector, float]]
-    ) -> tuple[CompiledRows, core.TwoClasses, Matrix, Vector, Vector, float]:
+    def at(self, points: Points) -> tuple[CompiledRows, core.TwoClasses, Matrix, Vector, Vector, float]:
         """What the core's passes ask for: rows, labels and costs, some (w, b), and bounds on rounding."""
         rows = self.rows
         classes = core.TwoClasses(
             rows.compiled, self.stated.loss, self.ours.view(np.uint8), *self.stated.costs, self.own_costs
         )
-        return (
-            rows.compiled,
-            classes,
-            np.stack([w for w, _ in points]),
-            np.array([b for _, b in points], np.float64),
-            np.array([rows.score_error(w)[0] for w, _ in points]),
-            rows.length_rounding,
-        )
+        errors = rows.score_rounding * points.lengths
+        return rows.compiled, classes, points.vectors, points.intercepts, errors, rows.length_rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Some (w, b), as the core takes them."""
+
+    vectors: Matrix
+    intercepts: Vector
+    lengths: Vector
+    """|w|, or a little more."""
+
+    @classmethod
+    def of(cls, points: Sequence[tuple[Vector, float]]) -> Points:
+        """Points that are given one by one."""
+        lengths = [math.sqrt(bound_of_square(w)) for w, _ in points]
+        vectors = np.stack([w for w, _ in points])
+        return cls(vectors, np.array([b for _, b in points], np.float64), np.array(lengths))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.intercepts)
 
 
 class Share(Protocol):

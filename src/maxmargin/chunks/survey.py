@@ -41,9 +41,6 @@ _OF_A_BAND, _AS_LONG = 6.0, 0.5
 """How often each row of the first band is solved for, with what comes after, in units of a row of a problem
 in memory; and the share of all rows from which the small problems take as long as the whole one. By fits
 with the hinge: 10^6 x 20 takes half the time in passes, 10^6 x 100 a quarter more."""
-_FEW = 0.1
-"""The largest probability of a row up to which the rows are drawn one after the other: a step from one to
-the next takes as long as numbers for six rows."""
 _RIDGE = 1e-3
 """The share of the mean variance that every direction has at least, also one that is 0 in these rows."""
 
@@ -321,31 +318,14 @@ def _drawn(chunk: Chunk, rows: Rows, share: float, seed: int) -> tuple[Indices, 
     chance = leverage.astype(np.float64, copy=False)
     chance *= 0.5 * share / (float(chance.mean()) or 1.0)
     chance += 0.5 * share
-    most = float(chance.max())
-    if most > 1.0:  # what certain rows have too much, the others get
+    if float(chance.max()) > 1.0:  # what certain rows have too much, the others get
         over = chance > 1.0
         if not over.all():
             left = share * chunk.count - np.count_nonzero(over)
             chance[~over] *= max(0.1, left / float(chance[~over].sum()))
         chance = np.minimum(chance, 1.0)
-        most = 1.0
-    taken = _some_rows(chance, most, np.random.default_rng([seed, chunk.first]))
+    taken = np.flatnonzero(np.random.default_rng([seed, chunk.first]).random(chunk.count) < chance)
     return taken, chance[taken]
-
-
-def _some_rows(chance: Vector, most: float, generator: np.random.Generator) -> Indices:
-    """Rows that are drawn, each with its own probability, of which ``most`` is the largest."""
-    count = len(chance)
-    if most > _FEW:
-        return np.flatnonzero(generator.random(count) < chance)
-    # Rows that ``most`` would draw, from how far each is from the one before; then some of these.
-    expected = most * count
-    taken = np.empty(0, np.int64)
-    while not len(taken) or taken[-1] < count:
-        steps = generator.geometric(most, int(expected + 4.0 * math.sqrt(expected)) + 8)
-        taken = np.append(taken, (taken[-1] if len(taken) else -1) + np.cumsum(steps))
-    taken = taken[taken < count]
-    return taken[most * generator.random(len(taken)) < chance[taken]]
 
 
 def _leverage(X: NDArray[Any], rows: Rows, generator: np.random.Generator) -> Vector:

@@ -57,7 +57,8 @@ class ScoresOfBlocks {
     const View<Rows> view = rows_;
     if constexpr (kDense<Rows>) {
       if (fits_registers(view)) {
-        const Rows part{view.values + first * view.stride, count, view.columns, view.stride};
+        // A block begins with the first of two rows where two in turn share their values.
+        const Rows part{view[first].values, count, view.columns, view.stride, view.shift};
         return scores_in_registers(part, padded_, scores, kVisited, squared_norms);
       }
     }

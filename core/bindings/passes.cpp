@@ -135,6 +135,36 @@ void bind_objective(nb::module_& m) {
       "margins"_a, "alpha"_a, "b"_a = 0.0, Released());
 }
 
+// The rows of a problem for two classes, with the arrays it points into kept alive.
+struct BoundClasses {
+  BoundClasses(const AnyData& data, const std::string& loss, Bytes ours, double cost, double cost_of_others,
+               std::optional<ConstVector> own_costs)
+      : loss(any_loss(loss)),
+        ours(std::move(ours)),
+        own_costs(std::move(own_costs)),
+        costs{cost_of_others, cost} {
+    rows(data);
+  }
+  TwoClasses rows(const AnyData& data) const {
+    const double* const own = own_costs ? data.per_row(*own_costs).data() : nullptr;
+    return {loss, data.per_row(ours).data(), costs, own};
+  }
+
+  AnyLoss loss;
+  Bytes ours;
+  std::optional<ConstVector> own_costs;
+  std::array<double, 2> costs;
+};
+
+PointsOfPass points_of(const AnyData& data, const ConstTable& points, const ConstVector& intercepts,
+                       const ConstVector& errors) {
+  const Integer count = length(intercepts);
+  require(count > 0 && static_cast<Integer>(points.shape(0)) == count &&
+              static_cast<Integer>(points.shape(1)) == data.columns(),
+          "a number for every point and column is needed");
+  return {span(points), span(intercepts), per_row(errors, count)};
+}
+
 void bind_rows(nb::module_& m) {
   m.def("products_are_rounded", &products_are_rounded);
   define_loop(m, "twofold_scores", {"data", "w"}, [](const Data& data, const ConstVector& w) {
@@ -217,6 +247,57 @@ void bind_rows(nb::module_& m) {
                         "a place for every column is needed");
                 fold_rows(data.rows(), by, span(vectors).data(), span(sums).data());
               });
+  nb::class_<BoundClasses>(m, "TwoClasses")
+      .def(
+          nb::init<const AnyData&, const std::string&, Bytes, double, double, std::optional<ConstVector>>(),
+          "data"_a, "loss"_a, "ours"_a, "cost"_a, "cost_of_others"_a, "own_costs"_a = nb::none());
+  // Pairs are of label 1 and label -1.
+  m.def(
+      "add_multipliers",
+      [](const AnyData& data, const BoundClasses& of, const ConstTable& points,
+         const ConstVector& intercepts, const ConstVector& errors, double length_rounding,
+         const Vector& losses, const Table& vectors, const Vector& margins) {
+        MultiplierSums sums{span(vectors).data()};
+        require(vectors.shape(0) == 2 && static_cast<Integer>(vectors.shape(1)) == data.columns(),
+                "a place for every label and column is needed");
+        require(margins.size() == 0 || length(margins) == data.count(), "one margin per row is needed");
+        const PointsOfPass at = points_of(data, points, intercepts, errors);
+        add_multipliers(data.rows(), of.rows(data), at, length_rounding, per_row(losses, at.count()),
+                        span(margins), sums);
+        return std::tuple{sums.gains[0],   sums.gains[1], sums.totals[0], sums.totals[1],
+                          sums.totals_off, sums.lengths,  sums.terms,     sums.longest};
+      },
+      "data"_a, "of"_a, "points"_a, "intercepts"_a, "errors"_a, "length_rounding"_a, "losses"_a,
+      "vectors"_a, "margins"_a, Released());
+  m.def(
+      "sort_rows",
+      [](const AnyData& data, const BoundClasses& of, const ConstTable& points,
+         const ConstVector& intercepts, const ConstVector& errors, double length_rounding,
+         const ConstVector& edges, double width, const ConstVector& spreads, const Vector& losses,
+         const Table& vectors, const Table& sums, const Table& slopes, const Vector& margins) {
+        const auto no_or_all = [&](const auto& numbers) {
+          require(numbers.size() == 0 || length(numbers) == data.count(), "one number per row is needed");
+        };
+        no_or_all(spreads);
+        no_or_all(margins);
+        const std::size_t columns = static_cast<std::size_t>(data.columns());
+        const std::size_t places = 2 * (edges.size() + 1);
+        require(vectors.shape(0) == places && sums.shape(0) == places && sums.shape(1) == 3 &&
+                    vectors.shape(1) == columns,
+                "a place for every label and bin is needed");
+        const PointsOfPass at = points_of(data, points, intercepts, errors);
+        require(slopes.shape(0) == 2 * intercepts.size() && slopes.shape(1) == columns + 1,
+                "a place for every point and label is needed");
+        SortedRows found{span(vectors).data(), span(sums).data(), span(slopes).data()};
+        sort_rows(data.rows(), of.rows(data), at, length_rounding,
+                  {span(edges), width, spreads.size() > 0 ? spreads.data() : nullptr},
+                  per_row(losses, at.count()), span(margins), found);
+        nb::gil_scoped_acquire lock;
+        return nb::make_tuple(as_array(std::move(found.near)), as_array(std::move(found.near_margins)),
+                              found.longest);
+      },
+      "data"_a, "of"_a, "points"_a, "intercepts"_a, "errors"_a, "length_rounding"_a, "edges"_a, "width"_a,
+      "spreads"_a, "losses"_a, "vectors"_a, "sums"_a, "slopes"_a, "margins"_a, Released());
   define_loop(
       m, "add_rows", {"data", "order", "coefficients", "w"},
       [](const AnyData& data, const ConstIndices& order, const ConstVector& coefficients, const Vector& w) {

@@ -66,6 +66,20 @@ void fold_rows(const AnyRows& rows, const Folding& by, double* vectors, double* 
   rows.visit([&](const auto& kind) { fold_rows(kind, by, vectors, sums); });
 }
 
+void add_multipliers(const AnyRows& rows, const TwoClasses& of, const PointsOfPass& at,
+                     double length_rounding, std::span<double> losses, std::span<double> margins,
+                     MultiplierSums& sums) {
+  rows.visit(
+      [&](const auto& kind) { add_multipliers(kind, of, at, length_rounding, losses, margins, sums); });
+}
+
+void sort_rows(const AnyRows& rows, const TwoClasses& of, const PointsOfPass& at, double length_rounding,
+               const Sorting& by, std::span<double> losses, std::span<double> all_margins,
+               SortedRows& found) {
+  rows.visit(
+      [&](const auto& kind) { sort_rows(kind, of, at, length_rounding, by, losses, all_margins, found); });
+}
+
 void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w) {
   rows.visit([&](const auto& kind) { add_rows(kind, order, coefficients, w); });
 }

@@ -16,6 +16,7 @@
 #include "linear/stochastic_subgradient.hpp"
 #include "linear/subgradient.hpp"
 #include "machine/budget.hpp"
+#include "passes/share.hpp"
 
 namespace maxmargin {
 
@@ -34,6 +35,12 @@ void combine(const AnyRows& rows, const double* coefficients, std::span<double> 
 void combine_groups(const AnyRows& rows, const double* coefficients, const Integer* groups,
                     std::span<double> out, const Budget& budget);
 void fold_rows(const AnyRows& rows, const Folding& by, double* vectors, double* sums);
+void add_multipliers(const AnyRows& rows, const TwoClasses& of, const PointsOfPass& at,
+                     double length_rounding, std::span<double> losses, std::span<double> margins,
+                     MultiplierSums& sums);
+void sort_rows(const AnyRows& rows, const TwoClasses& of, const PointsOfPass& at, double length_rounding,
+               const Sorting& by, std::span<double> losses, std::span<double> all_margins,
+               SortedRows& found);
 void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w);
 void squared_norms(const AnyRows& rows, std::span<double> out, const Budget& budget);
 

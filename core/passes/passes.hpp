@@ -79,7 +79,10 @@ template <class Rows>
 void scores_at(const Rows& rows, std::span<const double> points, double* out, std::span<double> norms,
                const Budget& budget) {
   if constexpr (kDense<Rows>) {
-    if (fits_registers(rows)) return scores_in_registers(rows, points, out, norms.data());
+    if (fits_registers(rows)) {
+      const PaddedPoints padded(InRegisters(rows.columns), points);
+      return scores_in_registers(rows, padded, out, rows.count, norms.data());
+    }
   }
   squared_norms(rows, norms, budget);
   for (std::size_t first = 0; first < points.size(); first += static_cast<std::size_t>(rows.columns)) {
@@ -172,35 +175,65 @@ void combine_groups(const Rows& rows, const double* coefficients, const Integer*
 // Sums over rows whose margins are farther from 1 than a width, by label and by the number of edges below
 // the margin; those of label 1 come first. A row of `sums` has the costs, the costs times the lengths, and
 // the number of rows with a cost. All in one visit of each row, while its values are near.
-struct Folding {
-  std::span<const double> edges;  // increasing
-  double width;
-  const double *labels, *costs, *margins, *lengths;
-};
 template <class Rows>
-void fold_rows(const Rows& rows, const Folding& by, double* vectors, double* sums) {
-  constexpr Integer kBlock = 512;  // rows whose places are found before they are visited
-  const View<Rows> view = rows;
-  const Integer places = 2 * (static_cast<Integer>(by.edges.size()) + 1);
-  const bool registers = fits_registers(rows);
-  const InRegisters columns(view.columns);
-  // One place more, for the rows that are near the margin: they are visited, too, so that no branch has to
-  // be foreseen.
-  std::vector<double> own(registers ? static_cast<std::size_t>((places + 1) * columns.size()) : 0);
-  std::vector<double> facts(static_cast<std::size_t>(3 * (places + 1)));
-  std::array<std::int64_t, kBlock> at;
-  for (Integer first = 0; first < view.count; first += kBlock) {
-    const Integer some = std::min(kBlock, view.count - first);
-    fold_places(by.margins + first, by.labels + first, by.edges, by.width, some, at.data());
+class Folds {
+ public:
+  Folds(const Rows& rows, std::span<const double> edges, double width)
+      : rows_(rows),
+        edges_(edges),
+        width_(width),
+        places_(2 * (static_cast<Integer>(edges.size()) + 1)),
+        in_registers_(fits_registers(rows)),
+        columns_(rows.columns),
+        // One place more, for the rows that are near the margin: they are visited, too, so that no branch
+        // has to be foreseen.
+        own_(static_cast<std::size_t>((places_ + 1) * (in_registers_ ? columns_.size() : rows.columns))),
+        facts_(static_cast<std::size_t>(kFacts * (places_ + 1))) {}
+
+  // Adds the rows from `first` on, whose numbers are given from there on, too.
+  void add(Integer first, Integer count, const double* labels, const double* costs, const double* margins,
+           const double* lengths) {
+    constexpr Integer kBlock = 512;  // rows whose places are found before they are visited
+    std::array<std::int64_t, kBlock> at;
+    for (Integer done = 0; done < count; done += kBlock) {
+      const Integer some = std::min(kBlock, count - done);
+      fold_places(margins + done, labels + done, edges_, width_, some, at.data());
+      add_to_places(first + done, some, at.data(), costs + done, lengths + done);
+    }
+  }
+  void end(double* vectors, double* sums) const {
+    for (Integer place = 0; place < places_; ++place) {
+      for (Integer k = 0; k < 3; ++k) sums[3 * place + k] += facts_[kFacts * place + k];
+    }
+    if (!in_registers_) {
+      for (Integer k = 0; k < places_ * columns_.columns; ++k) vectors[k] += own_[k];
+      return;
+    }
+    for (Integer place = 0; place < places_; ++place) {
+      columns_.for_each([&](Integer column, Integer lane) {
+        vectors[place * columns_.columns + column] += own_[place * columns_.size() + lane];
+      });
+    }
+  }
+
+ private:
+  void add_to_places(Integer first, Integer some, const std::int64_t* at, const double* costs,
+                     const double* lengths) {
+    const View<Rows> view = rows_;
+    const InRegisters columns = columns_;
+    const Integer places = places_;
+    double *const own = own_.data(), *const facts = facts_.data();
     for (Integer i = 0; i < some; ++i) {
-      const double cost = by.costs[first + i];
-      double* const fact = &facts[3 * at[i]];
-      fact[0] += cost;
-      fact[1] += cost * by.lengths[first + i];
-      fact[2] += cost != 0;
+      const double cost = costs[i];
+      double* const fact = facts + kFacts * at[i];
+      const Facts own_facts = {cost, cost * lengths[i], cost != 0 ? 1.0 : 0.0, 0.0};
+      Facts sums;
+      std::memcpy(&sums, fact, sizeof(sums));
+      sums += own_facts;
+      std::memcpy(fact, &sums, sizeof(sums));
       if constexpr (kDense<Rows>) {
-        if (registers) {
-          double* const target = &own[at[i] * columns.size()];
+        if (in_registers_) {
+          double* const target = own + at[i] * columns.size();
           const auto* const x = view[first + i].values;
           for (Integer k = 0; k < columns.count; ++k) {
             double* const to = target + k * kLane;
@@ -209,16 +242,33 @@ void fold_rows(const Rows& rows, const Folding& by, double* vectors, double* sum
           continue;
         }
       }
-      if (at[i] < places && cost != 0) view[first + i].add_to(vectors + at[i] * view.columns, cost);
+      if (at[i] < places && cost != 0) view[first + i].add_to(own + at[i] * view.columns, cost);
     }
   }
-  for (Integer k = 0; k < 3 * places; ++k) sums[k] += facts[k];
-  if (!registers) return;
-  for (Integer place = 0; place < places; ++place) {
-    columns.for_each([&](Integer column, Integer lane) {
-      vectors[place * view.columns + column] += own[place * columns.size() + lane];
-    });
-  }
+
+  static constexpr Integer kFacts = 4;  // the last of them is 0: so they are added all at once
+  typedef double Facts __attribute__((vector_size(kFacts * sizeof(double))));
+
+  const Rows& rows_;
+  std::span<const double> edges_;
+  double width_;
+  Integer places_;
+  bool in_registers_;
+  InRegisters columns_;
+  std::vector<double> own_, facts_;
+};
+
+// The same of all rows at once.
+struct Folding {
+  std::span<const double> edges;  // increasing
+  double width;
+  const double *labels, *costs, *margins, *lengths;
+};
+template <class Rows>
+void fold_rows(const Rows& rows, const Folding& by, double* vectors, double* sums) {
+  Folds<Rows> folds(rows, by.edges, by.width);
+  folds.add(0, rows.count, by.labels, by.costs, by.margins, by.lengths);
+  folds.end(vectors, sums);
 }
 
 // Rows that lie apart come late, unless they are asked for before their turn.

@@ -116,6 +116,11 @@ double Objective::primal(std::span<const double> margins, double b, double size,
   return upper + pull + 8 * kUnit * (upper + std::abs(pull));
 }
 
+double Objective::magnitudes_of(double gain, double sum) const {
+  // Of the squared hinge, a gain is the difference of two numbers that are not negative.
+  return std::holds_alternative<SquaredHinge>(loss) ? 2 * sum + std::abs(gain) : gain;
+}
+
 double Objective::dual(std::span<const double> alpha, double size, double reach) const {
   double gain = 0, sum = 0, beyond_1 = 0, size_beyond_1 = 0;
   SignedSum excess, all;
@@ -146,9 +151,7 @@ double Objective::dual(std::span<const double> alpha, double size, double reach)
     if (excess_counts()) excess.add(&alpha[first], &labels[first], last - first);
     if (has_shift()) all.add(&alpha[first], kOnes.data(), last - first);
   }
-  // Of the squared hinge, a gain is the difference of two numbers that are not negative.
-  const double magnitudes =
-      (std::holds_alternative<SquaredHinge>(loss) ? 2 * sum + std::abs(gain) : gain) + size_beyond_1;
+  const double magnitudes = magnitudes_of(gain, sum) + size_beyond_1;
   gain += beyond_1;
   const bool l1 = penalty == Penalty::l1;
   const double held =
@@ -158,6 +161,38 @@ double Objective::dual(std::span<const double> alpha, double size, double reach)
   const double value = gain - held - sum_rounding(alpha.size()) * (magnitudes + std::abs(held)) -
                        smallest_normal(alpha.size());
   return l1 ? value / divisor_of(excess.sum(), sum, size) : value;
+}
+
+std::array<Gains, 2> Objective::gains_of_sides(std::span<const double> alpha) const {
+  double gain = 0, total = 0, other_gain = 0, other_total = 0;
+  const double *const label = labels.data(), *const C = costs.data();
+  for (std::size_t first = 0; first < alpha.size(); first += kSumBlock) {
+    const std::size_t last = std::min(alpha.size(), first + kSumBlock);
+    double own[4] = {};
+    visit(*this, [&]<class Loss>(Loss) {
+      double a = 0, b = 0, c = 0, d = 0;
+#pragma omp simd reduction(+ : a, b, c, d)
+      for (std::size_t i = first; i < last; ++i) {
+        const double one = Loss::dual_gain(alpha[i], C[i]);
+        a += label[i] > 0 ? one : 0.0;
+        b += label[i] > 0 ? alpha[i] : 0.0;
+        c += label[i] > 0 ? 0.0 : one;
+        d += label[i] > 0 ? 0.0 : alpha[i];
+      }
+      own[0] = a, own[1] = b, own[2] = c, own[3] = d;
+    });
+    gain += own[0];
+    total += own[1];
+    other_gain += own[2];
+    other_total += own[3];
+  }
+  const auto from_below = [&](double computed, double sum) -> double {
+    if (computed == 0 && sum == 0) return 0;
+    if (!std::isfinite(computed)) return -INFINITY;
+    return computed - sum_rounding(alpha.size()) * magnitudes_of(computed, sum) -
+           smallest_normal(alpha.size());
+  };
+  return {{{from_below(gain, total), total}, {from_below(other_gain, other_total), other_total}}};
 }
 
 double Objective::worth_of_excess(std::span<const double> alpha, double reach) const {

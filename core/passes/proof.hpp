@@ -23,6 +23,7 @@
 // the multipliers add up to T.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -70,6 +71,11 @@ struct Proof {
   double length = 1;  // w is so many times w(alpha)
 };
 
+// Some gains from below, and the multipliers that they are of, added up.
+struct Gains {
+  double gain, total;
+};
+
 // What a problem asks of margins and multipliers, whatever its rows are.
 struct Objective {
   AnyLoss loss;
@@ -102,6 +108,9 @@ struct Objective {
   // exact intercept, alpha need be balanced up to rounding only, since some optimum has an intercept of at
   // most `reach`; so it is with the total and the shift.
   double dual(std::span<const double> alpha, double size, double reach) const;
+  // The gains of the rows with label 1, and of those with label -1, without what w and b take from D. Only
+  // where all targets are 1.
+  std::array<Gains, 2> gains_of_sides(std::span<const double> alpha) const;
   // What w and b cost, given the size of w.
   double held(double size, double b) const;
   // What the excess t = sum_i alpha_i y_i takes from D, at most.
@@ -139,6 +148,8 @@ struct Objective {
   // The same, of sums that are known: the excess, and the sum of the multipliers.
   double worth_of(const Twofold& excess, const Twofold& sum, double reach) const;
   double divisor_of(const Twofold& excess, double sum, double size) const;
+  // The sum of the magnitudes of all that gains are summed up from, given their sum and the multipliers'.
+  double magnitudes_of(double gain, double sum) const;
   // How far sums over all rows in twofold precision can be off, given the sum of the magnitudes.
   double lost_in_sums(double magnitudes) const;
   bool excess_counts() const { return intercept != Intercept::fixed || number != 0; }

@@ -109,36 +109,45 @@ void scores_in_registers(const Rows& rows, const InRegisters& by, const double* 
   }
 }
 
-// The same for any number of points, whose vectors are given one after the other.
-template <class Rows>
-void scores_in_registers(const Rows& rows, std::span<const double> points, double* out,
-                         double* squared_norms) {
-  constexpr int kMost = 4;  // points of one visit: as many sums as there are registers for
-  const InRegisters by(rows.columns);
-  const Integer all = static_cast<Integer>(points.size()) / rows.columns;
-  std::vector<double> padded(static_cast<std::size_t>(kMost * by.size()));
-  Integer first = 0;
-  do {
-    const Integer count = std::min<Integer>(kMost, all - first);
+// Some points, whose vectors are given one after the other, as scores in registers need them.
+struct PaddedPoints {
+  static constexpr Integer kMost = 4;  // points of one visit: as many sums as there are registers for
+
+  PaddedPoints() : by(kLane), count(0) {}
+  PaddedPoints(InRegisters by, std::span<const double> points)
+      : by(by), count(static_cast<Integer>(points.size()) / by.columns) {
+    values.resize(static_cast<std::size_t>((count + kMost) * by.size()));
     for (Integer p = 0; p < count; ++p) {
       by.for_each([&](Integer column, Integer place) {
-        padded[p * by.size() + place] = points[(first + p) * rows.columns + column];
+        values[p * by.size() + place] = points[p * by.columns + column];
       });
     }
-    // A loop for every number of points would take long to compile: two or three are as many as four.
+  }
+
+  InRegisters by;
+  Integer count;
+  std::vector<double> values;
+};
+
+// The same for any number of points.
+template <class Rows>
+void scores_in_registers(const Rows& rows, const PaddedPoints& points, double* out, Integer step,
+                         double* squared_norms) {
+  Integer first = 0;
+  do {
+    const Integer count = std::min(PaddedPoints::kMost, points.count - first);
+    // A loop for every number of points would take long to compile: two are as many as three.
     const auto visit = [&]<int kPoints>(std::integral_constant<int, kPoints>) {
-      scores_in_registers<kPoints>(rows, by, padded.data(), count, out + first * rows.count, rows.count,
-                                   squared_norms);
+      const double* const own = points.values.data() + first * points.by.size();
+      double* const to = out + first * step;
+      scores_in_registers<kPoints>(rows, points.by, own, count, to, step, squared_norms);
     };
-    if (count == 0) {
-      visit(std::integral_constant<int, 0>());
-    } else if (count == 1) {
-      visit(std::integral_constant<int, 1>());
-    } else {
-      visit(std::integral_constant<int, kMost>());
-    }
+    if (count == 0) visit(std::integral_constant<int, 0>());
+    if (count == 1) visit(std::integral_constant<int, 1>());
+    if (count == 2 || count == 3) visit(std::integral_constant<int, 3>());
+    if (count == 4) visit(std::integral_constant<int, 4>());
     first += count;
-  } while (first < all);
+  } while (first < points.count);
 }
 
 // target += sum of coefficient_i x_i over some rows, for two coefficients of each row at once; `column` is
@@ -161,6 +170,25 @@ void add_two_sums(const Rows& rows, Integer first, Integer count, const double* 
   }
 }
 
+// The same for all columns, of targets as long as the registers of a row.
+template <class Rows>
+void add_two_sums_in_registers(const Rows& rows, const InRegisters& by, Integer first, Integer count,
+                               const double* one, const double* other, double* first_target,
+                               double* second_target) {
+  constexpr Integer kMost = 4;  // registers of a row, and twice as many sums
+  for (Integer k = 0, wide = 0; k < by.count; k += wide) {
+    wide = std::min(kMost, by.count - k);
+    const auto add = [&]<int kCount>(std::integral_constant<int, kCount>) {
+      add_two_sums<kCount>(rows, first, count, one, other, k * kLane, by.begin(k + wide - 1),
+                           first_target + k * kLane, second_target + k * kLane);
+    };
+    if (wide == 1) add(std::integral_constant<int, 1>());
+    if (wide == 2) add(std::integral_constant<int, 2>());
+    if (wide == 3) add(std::integral_constant<int, 3>());
+    if (wide == 4) add(std::integral_constant<int, 4>());
+  }
+}
+
 // Row g of `target` += sum of coefficient_i x_i over the rows first .. last - 1 with group_i = g. Rows of
 // other groups count as 0 times what they are: two groups at a time stay in registers, and no sum waits for
 // memory.
@@ -168,7 +196,6 @@ template <class Rows>
 void add_groups_in_registers(const Rows& rows, Integer first, Integer last, const double* coefficients,
                              const Integer* groups, Integer count, double* target) {
   constexpr Integer kBlock = 256;  // rows that stay in the cache from one pair of groups to the next
-  constexpr Integer kMost = 4;     // registers of a row, and twice as many sums
   const InRegisters by(rows.columns);
   std::vector<double> sums(static_cast<std::size_t>((count + 1) * by.size()));
   std::array<double, kBlock> one, other;
@@ -180,18 +207,9 @@ void add_groups_in_registers(const Rows& rows, Integer first, Integer last, cons
         one[i] = groups[first + i] == group ? c : 0.0;
         other[i] = groups[first + i] == group + 1 ? c : 0.0;
       }
-      for (Integer k = 0, wide = 0; k < by.count; k += wide) {
-        const Integer left = by.count - k;
-        wide = left >= kMost ? kMost : left >= 2 ? 2 : 1;
-        double* const a = sums.data() + group * by.size() + k * kLane;
-        const auto add = [&]<int kCount>(std::integral_constant<int, kCount>) {
-          add_two_sums<kCount>(rows, first, some, one.data(), other.data(), k * kLane,
-                               by.begin(k + wide - 1), a, a + by.size());
-        };
-        if (wide == 1) add(std::integral_constant<int, 1>());
-        if (wide == 2) add(std::integral_constant<int, 2>());
-        if (wide == 4) add(std::integral_constant<int, 4>());
-      }
+      double* const target_of_one = sums.data() + group * by.size();
+      add_two_sums_in_registers(rows, by, first, some, one.data(), other.data(), target_of_one,
+                                target_of_one + by.size());
     }
   }
   for (Integer group = 0; group < count; ++group) {

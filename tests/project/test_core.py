@@ -217,6 +217,26 @@ def test_inconsistent_arrays_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             core.scores_at(rows.compiled, points, out, np.zeros(3), budget)
+    y, one = np.array([True, False, True]).view(np.uint8), np.ones(1)
+    with pytest.raises(ValueError, match="number per row"):
+        core.TwoClasses(rows.compiled, "hinge", y[:2], 1.0, 1.0)
+    classes = core.TwoClasses(rows.compiled, "hinge", y, 1.0, 1.0)
+    for points, vectors, margins, message in (
+        (np.zeros((1, 4)), np.zeros((2, 3)), np.zeros(3), "every point and column"),
+        (np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(3), "every point and column"),
+        (np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(3), "every label and column"),
+        (np.zeros((1, 3)), np.zeros((2, 3)), np.zeros(2), "one margin per row"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            core.add_multipliers(rows.compiled, classes, points, one, one, 1.0, one, vectors, margins)
+    for vectors, slopes, spreads, message in (
+        (np.zeros((3, 3)), np.zeros((2, 4)), np.zeros(3), "every label and bin"),
+        (np.zeros((4, 3)), np.zeros((2, 3)), np.zeros(3), "every point and label"),
+        (np.zeros((4, 3)), np.zeros((2, 4)), np.zeros(2), "one number per row"),
+    ):
+        given = rows.compiled, classes, np.zeros((1, 3)), one, one, 1.0, one, 0.5, spreads, one
+        with pytest.raises(ValueError, match=message):
+            core.sort_rows(*given, vectors, np.zeros((4, 3)), slopes, np.zeros(3))
     with pytest.raises(ValueError, match="column and direction"):
         core.projected_lengths(rows.stored_data, np.zeros((3, 4)), np.zeros(16), np.zeros(3))
     few = Rows(sparse.csr_matrix(np.eye(3)))

@@ -39,7 +39,7 @@ from maxmargin import core
 from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.method import Method, Point
 from maxmargin.chunks.near_rows import NearRows, Pulled, settled
-from maxmargin.chunks.statement import ONE_THREAD
+from maxmargin.chunks.statement import ONE_THREAD, Part
 from maxmargin.chunks.sums import DualSums, losses_of
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL, TARGET
@@ -76,8 +76,9 @@ class AscentAsk:
     most: int
     """Rows that a chunk gives away, at most, to be settled together with those of the others."""
 
-    def share(self, problem: Problem, chunk: Chunk, kept: Kept | None) -> AscentShare:
+    def share(self, part: Part, chunk: Chunk, kept: Kept | None) -> AscentShare:
         """The share of a chunk, which goes on from its multipliers."""
+        problem = part.problem
         losses, first = [], np.empty(0)
         for k, (w, b) in enumerate(self.points):
             margins = problem.margins_of(problem.rows.scores(w, ONE_THREAD), b)

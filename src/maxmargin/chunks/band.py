@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,8 @@ from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.curvature import Around, Hessian, Spread, Zones, curvatures
 from maxmargin.chunks.method import Method, Point, Setting
 from maxmargin.chunks.newton import moments
-from maxmargin.chunks.statement import Stated, margins_at
-from maxmargin.chunks.sums import DualSums, losses_of, sides_of
+from maxmargin.chunks.statement import Part, Points, Stated
+from maxmargin.chunks.sums import DualSums
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
 from maxmargin.problem.rows import UNIT, Rows
@@ -96,40 +97,41 @@ class BandAsk:
     zoning: Zoning | None = None
     """In whose spreads margins are told, and what is to be found out of curvatures."""
 
-    def share(self, problem: Problem, chunk: Chunk) -> BandShare:
+    @cached_property
+    def at(self) -> Points:
+        """The points as the core takes them."""
+        return Points.of(self.points)
+
+    def share(self, part: Part, chunk: Chunk) -> BandShare:
         """The share of a chunk."""
-        all_margins = margins_at(problem, self.points)
-        losses = [
-            losses_of(problem, w, b, margins)
-            for (w, b), margins in zip(self.points, all_margins, strict=True)
-        ]
-        margins, spreads, zones = all_margins[0], None, None
+        rows, points, places = part.rows, len(self.points), 2 * (len(self.edges) + 1)
+        losses, slopes = np.empty(points), np.zeros((points, 2, rows.columns + 1))
+        vectors, sums = np.zeros((places, rows.columns)), np.zeros((places, 3))
+        spreads, margins = np.empty(0), np.empty(0)
         if self.zoning is not None:
-            assert isinstance(problem.rows, Rows)
-            spreads = self.zoning.spread.of(problem.rows)
-            distances = np.abs(margins - 1.0)
-            margins = 1.0 + (margins - 1.0) / spreads
-        near = (np.abs(margins - 1.0) <= self.width) & (problem.costs > 0.0)
-        kept = np.flatnonzero(near)
+            spreads, margins = self.zoning.spread.of(rows), np.empty(chunk.count)
+        kept, own_margins, longest = core.sort_rows(
+            *part.at(self.at),
+            self.edges,
+            self.width,
+            spreads,
+            losses,
+            vectors,
+            sums,
+            slopes.reshape(2 * points, -1),
+            margins,
+        )
+        zones = None if self.zoning is None else self.zoning.of(part, chunk, np.abs(margins - 1.0), kept)
         band = Band(
             chunk.X[kept],
-            problem.y[kept],
-            problem.costs[kept],
-            margins[kept],
-            None if spreads is None else spreads[kept],
+            *part.labels_and_costs(kept),
+            own_margins,
+            None if self.zoning is None else spreads[kept],
         )
-        if self.zoning is not None:
-            zones = self.zoning.of(problem, chunk, distances, near)
-        folds = Folds.of(self.edges, problem, margins, self.width)
-        slope = folds.slope
-        _add_rows(slope, problem, kept[band.margins < 1.0], problem.costs)
-        slopes = [slope]
-        for others in all_margins[1:]:
-            # Of a point nearby: few rows have a loss at one of the two only.
-            change = (others < 1.0).astype(np.float64) - (margins < 1.0)
-            slopes.append(slope.copy())
-            _add_rows(slopes[-1], problem, np.flatnonzero(change), change * problem.costs)
-        return BandShare(np.array(losses), np.array(slopes), [band], folds, self.most, self.width, zones)
+        folds = Folds.of_sums(self.edges, vectors, sums, longest)
+        slopes[1:] += slopes[0]
+        slopes += folds.slope
+        return BandShare(losses, slopes, [band], folds, self.most, self.width, zones)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,14 +143,15 @@ class Zoning:
     """The share of the rows that do."""
     seed: int
 
-    def of(self, problem: Problem, chunk: Chunk, distances: Vector, near: NDArray[np.bool_]) -> Zones:
+    def of(self, part: Part, chunk: Chunk, distances: Vector, near: Indices) -> Zones:
         """The zones of a chunk, without the rows of the band."""
-        some = ~near
+        some = np.ones(chunk.count, np.bool_)
+        some[near] = False
         if self.drawn < 1.0:
             generator = np.random.default_rng([self.seed, chunk.first, 2])
             some &= generator.random(chunk.count) < self.drawn
         taken, zones = np.flatnonzero(some), Zones(chunk.columns)
-        zones.add(chunk.X[taken], problem.costs[taken] / self.drawn, distances[taken])
+        zones.add(chunk.X[taken], part.labels_and_costs(taken)[1] / self.drawn, distances[taken])
         return zones
 
 
@@ -197,9 +200,16 @@ class Folds:
         vectors, sums = np.zeros((places, rows.columns)), np.zeros((places, 3))
         given = rows.compiled, problem.y, problem.costs, margins, rows.lengths
         core.fold_rows(*given, edges, width, vectors, sums)
+        return cls.of_sums(edges, vectors, sums, rows.largest_length)
+
+    @classmethod
+    def of_sums(
+        cls, edges: Vector, vectors: NDArray[np.float64], sums: NDArray[np.float64], longest: float
+    ) -> Folds:
+        """The same of sums that are known, as the core has them."""
         costs, lengths, counts = sums.T.copy()
         off = lengths * (counts + 8.0) * UNIT
-        return cls(edges, costs, vectors, off, counts.astype(np.int64), rows.largest_length)
+        return cls(edges, costs, vectors, off, counts.astype(np.int64), longest)
 
     def plus(self, other: Folds) -> Folds:
         """These folds with those of other rows."""
@@ -509,14 +519,6 @@ class BandMethod(Method):
             points.append((c + model.w, float(model.b)))
             shares = model.alpha / share
         return tuple(points)
-
-
-def _add_rows(slope: Slopes, problem: Problem, which: Indices, weights: Vector) -> None:
-    """Add some rows, each with its weight, to the sums of their labels."""
-    for side, sum_ in enumerate(slope):
-        ours = which[sides_of(problem.y[which]) == side]
-        core.add_rows(problem.rows.compiled, ours, weights[ours], sum_[:-1])
-        sum_[-1] += float(weights[ours].sum())
 
 
 def _dual_of(band: Band, alpha: Vector, folds: Folds, used: NDArray[np.bool_], shares: Vector) -> DualSums:

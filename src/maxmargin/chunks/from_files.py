@@ -10,7 +10,7 @@ from typing import Any
 from scipy import sparse
 
 from maxmargin.chunks.chunk import BYTES_BESIDE
-from maxmargin.files.data.packed import Packed
+from maxmargin.files.data.packed import Block, Packed
 from maxmargin.files.data.reading import DataError, about, file_format, open_file, stream
 from maxmargin.files.data.several import data_files, state_of
 
@@ -40,6 +40,8 @@ class FileParts:
         """Called now and then in each pass with the bytes read and the bytes of all files."""
         self._state = state_of(self.paths)
         self._verified = False
+        self._known: dict[int, Block] = {}
+        """The blocks that have been read, of a packed file."""
         if self.is_packed:
             with about(self.paths[0]), open_file(self.paths[0]) as file:
                 packed = Packed(file)
@@ -67,7 +69,9 @@ class FileParts:
     def _packed(self) -> Iterator[Any]:
         with about(self.paths[0]), open_file(self.paths[0]) as file:
             packed, done = Packed(file), 0
-            for X, y, weight, _ in packed.pieces(self._rows_of_a_part(packed), not self._verified):
+            for X, y, weight, _ in packed.pieces(
+                self._rows_of_a_part(packed), not self._verified, self._known
+            ):
                 yield X, y, weight
                 done += len(y)
                 if self.progress is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin.chunks.method import Proven
-from maxmargin.chunks.statement import margins_at
 from maxmargin.chunks.sums import losses_of
 from maxmargin.core import Budget
 from maxmargin.problem.rows import Rows
@@ -29,9 +28,10 @@ class InMemory(Proven):
     def look(self, rows: Rows) -> None:
         """P at the point that is given to begin with."""
         assert self.start is not None
-        problem = self.stated.on(rows, self.setting.codes, self.setting.sample.weight)
-        margins = margins_at(problem, (self.start,))[0]
-        self.take_primal((self.start,), np.array([losses_of(problem, *self.start, margins)]), 1)
+        w, b = self.start
+        problem = self.stated.on(rows, self.setting.codes, self.setting.sample.weight).problem
+        margins = problem.margins_of(rows.scores(w), b)
+        self.take_primal((self.start,), np.array([losses_of(problem, w, b, margins)]), 1)
 
     def solve(self, rows: Rows, budget: Budget) -> Status:
         """Solve the problem of all rows, which the sample has, and say why that ended."""

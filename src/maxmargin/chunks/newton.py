@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +27,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin.chunks.chunk import ROWS_PER_COLUMN, Chunk
 from maxmargin.chunks.method import Method, Point
-from maxmargin.chunks.statement import ONE_THREAD, margins_at
-from maxmargin.chunks.sums import DualSums, losses_of
-from maxmargin.problem import Intercept, Problem
+from maxmargin.chunks.statement import ONE_THREAD, Part, Points
+from maxmargin.chunks.sums import DualSums
+from maxmargin.problem import Intercept
 from maxmargin.problem.rows import RowSpace
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Vector
@@ -51,15 +52,19 @@ class NewtonAsk:
     points: tuple[Point, ...]
     with_hessian: bool
 
-    def share(self, problem: Problem, chunk: Chunk) -> NewtonShare:
+    @cached_property
+    def at(self) -> Points:
+        """The points as the core takes them."""
+        return Points.of(self.points)
+
+    def share(self, part: Part, chunk: Chunk) -> NewtonShare:
         """The share of a chunk."""
-        margins = margins_at(problem, self.points)
-        losses = [losses_of(problem, w, b, own) for (w, b), own in zip(self.points, margins, strict=True)]
-        sums = DualSums.of(problem, problem.multipliers(margins[0]))
+        margins = np.empty(chunk.count if self.with_hessian else 0)
+        losses, sums = DualSums.at_margins(part, self.at, margins)
         hessian = None
         if self.with_hessian:
-            hessian = _hessian(problem.rows, problem.costs, problem.loss.name, margins[0])
-        return NewtonShare(np.array(losses), sums, hessian, 1)
+            hessian = _hessian(part.rows, part.problem.costs, part.stated.loss, margins)
+        return NewtonShare(losses, sums, hessian, 1)
 
 
 @dataclass(eq=False)

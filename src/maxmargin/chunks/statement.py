@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -15,7 +17,7 @@ from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.held_out import Folding
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import CompiledRows, Matrix, Rows, bound_of_square
 from maxmargin.types import Indices, Vector
 
 ONE_THREAD = core.Budget(float("inf"), 1)
@@ -41,20 +43,25 @@ class Stated:
 
     def on(
         self, rows: Rows, codes: NDArray[Any], weight: Vector | None, folds: Indices | None = None
-    ) -> Problem:
-        """The share that some rows have in the problem: the losses, without regulariser and intercept.
+    ) -> Part:
+        """The share that some rows have in the problem.
 
-        b is exact in all of them, so that the values of ``objective`` are those of the rows alone.
         ``folds`` has the fold of each row, where there are folds.
         """
         ours = codes == self.positive
-        one, other = self.C * self.factors[0], self.C * self.factors[1]
-        costs = np.full(len(ours), one) if one == other else np.where(ours, one, other)
+        if weight is None and (folds is None or self.folding is None):
+            return Part(self, rows, ours)
+        costs = np.where(ours, *self.costs)
         if weight is not None:
             costs *= weight
         if folds is not None and self.folding is not None:
             costs[folds == self.held_out] = 0.0
-        return Problem(rows, 2.0 * ours - 1.0, costs, LOSSES[self.loss], Intercept.EXACT)
+        return Part(self, rows, ours, costs)
+
+    @property
+    def costs(self) -> tuple[float, float]:
+        """C_i of a row of weight 1 with label 1, and with label -1."""
+        return self.C * self.factors[0], self.C * self.factors[1]
 
     def whole(self, rows: Rows, y: Vector, costs: Vector) -> Problem:
         """A problem of this form on other rows, which stand for all."""
@@ -78,11 +85,59 @@ class Stated:
         return value * (1.0 + 8.0 * 2.0**-53)
 
 
-def margins_at(problem: Problem, points: Sequence[tuple[Vector, float]]) -> list[Vector]:
-    """The margins of the rows of a chunk at some (w, b), in one visit of the rows."""
-    assert isinstance(problem.rows, Rows)
-    scores = problem.rows.scores_at(np.stack([w for w, _ in points]))
-    return [problem.margins_of(own, b) for own, (_, b) in zip(scores, points, strict=True)]
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows' share in a problem: the losses, without regulariser and intercept."""
+
+    stated: Stated
+    rows: Rows
+    ours: NDArray[np.bool_]
+    """Whether a row has label 1."""
+    own_costs: Vector | None = None
+    """C_i of each row, where they differ within a class."""
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The same as a problem, whose b is exact: its ``objective`` has the values of the rows alone."""
+        labels, costs = self.labels_and_costs(slice(None))
+        return Problem(self.rows, labels, costs, LOSSES[self.stated.loss], Intercept.EXACT)
+
+    def labels_and_costs(self, which: Any) -> tuple[Vector, Vector]:
+        """Those of some of the rows."""
+        ours = self.ours[which]
+        costs = np.where(ours, *self.stated.costs) if self.own_costs is None else self.own_costs[which]
+        return 2.0 * ours - 1.0, costs
+
+    def at(self, points: Points) -> tuple[CompiledRows, core.TwoClasses, Matrix, Vector, Vector, float]:
+        """What the core's passes ask for: rows, labels and costs, some (w, b), and bounds on rounding."""
+        rows = self.rows
+        classes = core.TwoClasses(
+            rows.compiled, self.stated.loss, self.ours.view(np.uint8), *self.stated.costs, self.own_costs
+        )
+        errors = rows.score_rounding * points.lengths
+        return rows.compiled, classes, points.vectors, points.intercepts, errors, rows.length_rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Some (w, b), as the core takes them."""
+
+    vectors: Matrix
+    intercepts: Vector
+    lengths: Vector
+    """|w|, or a little more."""
+
+    @classmethod
+    def of(cls, points: Sequence[tuple[Vector, float]]) -> Points:
+        """Points that are given one by one."""
+        lengths = [math.sqrt(bound_of_square(w)) for w, _ in points]
+        vectors = np.stack([w for w, _ in points])
+        return cls(vectors, np.array([b for _, b in points], np.float64), np.array(lengths))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.intercepts)
 
 
 class Share(Protocol):
@@ -96,8 +151,8 @@ class Share(Protocol):
 class Ask(Protocol):
     """What one problem asks of all rows in one pass; it can be pickled."""
 
-    def share(self, problem: Problem, chunk: Chunk) -> Any:
-        """The answer of a chunk, whose share in the problem is given; a third argument is what is kept."""
+    def share(self, part: Part, chunk: Chunk) -> Any:
+        """The answer of a chunk, whose share in a problem is given; a third argument is what is kept."""
         ...
 
 

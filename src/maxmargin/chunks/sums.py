@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.chunks.statement import ONE_THREAD, Stated
+from maxmargin.chunks.statement import ONE_THREAD, Part, Points, Stated
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import UNIT
+from maxmargin.problem.rows import UNIT, combined_rounding
 from maxmargin.types import Indices, Vector
 
 _PACKED_SHARE = 0.75
@@ -80,6 +80,20 @@ class DualSums:
         sums.longest = problem.rows.largest_length
         return sums
 
+    @classmethod
+    def at_margins(cls, part: Part, points: Points, margins: Vector) -> tuple[Vector, DualSums]:
+        """Upper bounds on the losses of some rows at some (w, b), and the sums of multipliers.
+
+        These are ``-C_i loss'(m_i)`` of the margins at the first point, which are written to ``margins``
+        where that has room for them. All of it is found in one visit of each row.
+        """
+        losses, vectors = np.empty(points.count), np.zeros((2, part.rows.columns))
+        found = core.add_multipliers(*part.at(points), losses, vectors, margins)
+        gains, totals = np.array(found[:2]), np.array(found[2:4])
+        totals_off, lengths, terms, longest = found[4:]
+        off = combined_rounding(lengths, terms)
+        return losses, cls(gains, totals, vectors, off, totals_off, longest=longest)
+
     def packed(self) -> DualSums:
         """The same sums, without the columns that are 0 where these are many: for the way to the client."""
         used = np.flatnonzero((self.vectors != 0.0).any(axis=0))
@@ -105,8 +119,8 @@ class DualSums:
         self.totals = self.totals + other.totals
         self.totals_off += other.totals_off + 2.0 * UNIT * float(self.totals.sum())
         self.vectors = self.vectors + other.vectors
-        lengths = np.sqrt((self.vectors * self.vectors).sum(axis=1))
-        self.off += other.off + 2.0 * UNIT * float(lengths.sum())
+        both = self.vectors.ravel()  # whose length times the root of 2 is no less than the sum of both
+        self.off += other.off + 3.0 * UNIT * math.sqrt(core.dot(both, both))
         self.longest = max(self.longest, other.longest)
         return self
 

@@ -151,7 +151,10 @@ def survey(
             "(counted from 0). Leave such rows out, or scale the features."
         )
     labels, codes = _labels(chunk)
-    counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
+    if len(labels) <= 2:
+        counts = np.array([np.count_nonzero(codes == k) for k in range(len(labels))], np.int64)
+    else:
+        counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
     weight, weights = chunk.weight, counts.astype(np.float64)
     if weight is not None:
         wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))

@@ -39,6 +39,17 @@ CompiledRows = core.Data | core.MonomialData
 Matrix = NDArray[np.float64]
 
 
+def combined_rounding(lengths: float, terms: float) -> float:
+    """How far a sum of so many rows times numbers can be off; ``lengths`` is that of their lengths."""
+    return (terms + _ROUNDINGS) * UNIT * lengths
+
+
+def bound_of_square(w: Vector) -> float:
+    """An upper bound on ``|w|^2``, equal but for rounding."""
+    squared = core.dot(w, w) * (1.0 + core.sum_rounding(len(w)))
+    return squared if squared > _NEARLY_NOTHING or not w.any() else squared + _NEARLY_NOTHING
+
+
 def lies_on_card(X: Any) -> bool:
     """Whether an array lies on a GPU: one of CuPy, or a tensor of PyTorch on CUDA."""
     return hasattr(X, "__cuda_array_interface__")
@@ -156,7 +167,12 @@ class RowSpace(ABC):
     @cached_property
     def lengths(self) -> Vector:
         """``|x_i|`` of every row, or a little more."""
-        return np.sqrt(self.squared_norms) * (1.0 + (self.longest + _ROUNDINGS) * UNIT)
+        return np.sqrt(self.squared_norms) * self.length_rounding
+
+    @property
+    def length_rounding(self) -> float:
+        """What a length as it is computed has to be multiplied by to be no less than the exact one."""
+        return 1.0 + self.score_rounding
 
     @cached_property
     def largest_length(self) -> float:
@@ -165,8 +181,7 @@ class RowSpace(ABC):
 
     def squared_norm(self, w: Vector) -> float:
         """An upper bound on ``|w|^2``, equal but for rounding."""
-        squared = core.dot(w, w) * (1.0 + core.sum_rounding(len(w)))
-        return squared if squared > _NEARLY_NOTHING or not w.any() else squared + _NEARLY_NOTHING
+        return bound_of_square(w)
 
     def plain_squared_norm(self, w: Vector) -> float:
         """``|w|^2`` as it is computed, without a bound on rounding."""
@@ -174,12 +189,17 @@ class RowSpace(ABC):
 
     def score_error(self, w: Vector) -> tuple[float, float]:
         """(per_length, constant): score i is off by at most ``per_length lengths_i + constant``."""
-        return (self.longest + _ROUNDINGS) * UNIT * math.sqrt(self.squared_norm(w)), 0.0
+        return self.score_rounding * math.sqrt(self.squared_norm(w)), 0.0
+
+    @property
+    def score_rounding(self) -> float:
+        """How far a score of stored values can be off, in units of ``|w| |x_i|``."""
+        return (self.longest + _ROUNDINGS) * UNIT
 
     def combined_error(self, coefficients: Vector) -> float:
         """How far ``combine`` can be from the exact sum, as the length of their difference."""
         lengths, terms = core.all_lengths(coefficients, self.lengths)
-        return (terms + _ROUNDINGS) * UNIT * lengths
+        return combined_rounding(lengths, terms)
 
     def squared_norm_of(self, coefficients: Vector, combined: Vector, error: float | None = None) -> float:
         """An upper bound on the squared length of the exact sum; ``combined`` is the computed one.
@@ -459,7 +479,7 @@ class Rows(RowSpace):
     def largest_length(self) -> float:
         """The length of the longest row, without those of the others."""
         longest = math.sqrt(self.squared_norms.max(initial=0.0))
-        return longest * (1.0 + (self.longest + _ROUNDINGS) * UNIT)
+        return longest * self.length_rounding
 
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
         """``<w, x_i>`` in twofold precision, or None where values are formed on the way."""

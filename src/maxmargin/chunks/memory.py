@@ -36,6 +36,9 @@ _OF_PROBLEMS = 1 / 2
 have the sample with its copies, and the chunks that are read."""
 _ANSWER = 3
 """Vectors of a number for each column that a problem leaves: w, that of the multipliers, a row of coef_."""
+_ROWS_PER_COLUMN = 100
+"""The same as ``ROWS_PER_COLUMN`` where the first band has room for all rows that are unsure: these tell
+the curvature themselves."""
 _LEAST_ROWS = 64
 """Rows of a band, at least."""
 _HESSIANS = 7
@@ -123,10 +126,13 @@ class Memory:
             room = int((_OF_ALL * self.limit - taken * sampled) / (held * problems + solved))
         return max(_LEAST_ROWS, min(room, int(_MOST_BAND * facts.rows)))
 
-    def has_room_for_zones(self, facts: Facts, sampled: int, problems: int) -> bool:
-        """Whether passes with the band sum up curvatures, for each of so many problems."""
+    def has_room_for_zones(self, facts: Facts, sampled: int, problems: int, short: bool) -> bool:
+        """Whether passes with the band sum up curvatures, for each of so many problems.
+
+        ``short`` tells that the first band has no room for all rows that are unsure.
+        """
         needed = _ZONES * 8 * (facts.columns + 1) ** 2 * problems
-        few = sampled < ROWS_PER_COLUMN * facts.columns
+        few = sampled < (ROWS_PER_COLUMN if short else _ROWS_PER_COLUMN) * facts.columns
         return few and needed <= max(_OF_ZONES * self.limit, _TRIFLE)
 
 

@@ -114,7 +114,7 @@ class _Run:
         self.started = time.perf_counter()
         memory = Memory.of(wanted.memory)
         # In memory there would be no state to keep before the end.
-        room = replace(memory.room, hinge_tol=wanted.tol if wanted.loss == "hinge" else None)
+        room = memory.room_of_hinge(wanted.tol) if wanted.loss == "hinge" else memory.room
         if wanted.checkpoint is not None:
             room = replace(room, whole=0)
         kept = None if wanted.checkpoint is None else wanted.checkpoint.load(wanted.problem)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from maxmargin.chunks.chunk import BYTES_BESIDE, ROWS_PER_COLUMN
 from maxmargin.chunks.survey import Facts, Room, unsure_share
@@ -26,6 +26,9 @@ _USUAL = 1 << 30
 """Bytes where the system does not tell what is free."""
 _LARGEST_SAMPLE = 1 << 26
 """Bytes of a sample, at most: to solve its problem should take less than a pass."""
+_LARGEST_OF_HINGE = 1 << 27
+"""The same with the hinge. With half of it 3 x 10^6 rows of 100 columns take a pass more, and as many bytes
+come from a cluster."""
 _MOST_BAND = 0.25
 """The share of all rows in the band, at most: more of them make passes no fewer."""
 _LEAST_BAND = 0.01
@@ -93,6 +96,11 @@ class Memory:
     def room(self) -> Room:
         """What the first pass may take along: a sample, or all rows where a fit of them has room."""
         return Room(self.sample_bytes, self.limit // TIMES_IN_MEMORY)
+
+    def room_of_hinge(self, tol: float) -> Room:
+        """The same for the hinge, whose sample is no larger than it is worth."""
+        most = min(_LARGEST_OF_HINGE, int(_OF_SAMPLE * self.limit))
+        return replace(self.room, sample=most, hinge_tol=tol)
 
     def together(self, facts: Facts, sampled: int, loss: str, problems: int) -> int:
         """How many of so many problems, each with its share of the memory, are fitted in the same passes.

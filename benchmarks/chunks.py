@@ -85,6 +85,12 @@ def repeated(name: str, times: int) -> Iterator[tuple[Any, Any]]:
             yield X + _NOISE * generator.standard_normal(X.shape, dtype=np.float32), y[rows]
 
 
+def repeated_as(name: str) -> Iterator[tuple[Any, Any]]:
+    """The same, as a name such as covtype_10 says it."""
+    kind, _, number = name.partition("_")
+    return repeated(REPEATED[kind], int(number))
+
+
 def measure(
     names: list[str], losses: list[str], kept: Path | None, tell: Callable[[str], None]
 ) -> list[Fit]:
@@ -109,7 +115,7 @@ def _fits(name: str, losses: list[str], path: Path, tell: Callable[[str], None])
     start = time.perf_counter()
     kind, _, number = name.partition("_")
     if kind in REPEATED:
-        done = pack(lambda: repeated(REPEATED[kind], int(number)), path)
+        done = pack(lambda: repeated_as(name), path)
     else:
         done = pack(lambda: drawn(int(float(number))), path)
     packing = time.perf_counter() - start

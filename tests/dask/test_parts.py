@@ -156,12 +156,12 @@ def test_an_array_with_other_chunks_than_it_tells_of_is_refused() -> None:
 
 
 def test_partitions_that_a_worker_holds_are_answered_for_together_and_in_their_order() -> None:
-    places = ["a", "b"] * 20 + [None, "a", None]
+    places = ["a", "b"] * 40 + [None, "a", None]
     batches = _grouped(places, {"a": 1, "b": 1})
-    assert sorted(k for batch in batches for group in batch for k in group) == list(range(43))
+    assert sorted(k for batch in batches for group in batch for k in group) == list(range(83))
     # Batches follow each other, so that few answers wait; in each, the tasks are few.
     assert all(max(map(max, one)) < min(map(min, other)) for one, other in pairwise(batches))
-    assert [len(batch) for batch in batches] == [4, 6]
+    assert [len(batch) for batch in batches] == [2, 4]
     for batch in batches:
         for group in batch:
             assert group == sorted(group)

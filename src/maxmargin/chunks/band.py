@@ -61,6 +61,11 @@ _HARDER = 30.0
 """The factor by which rho grows after a pass in which no point was better."""
 _WIDER = 4
 """How many times more rows the band may have after a pass that was not the last."""
+_SURE = 0.5
+"""The part of the wanted gap that folded rows may lose at the best point of the lower model, by the sample,
+where that is the only point that the next pass looks at."""
+_NARROWER = 8
+"""How many times fewer rows the band has in such a pass."""
 _SINGLE = 1e-5
 """The tol from which means may have the precision of the rows: single precision is much finer still."""
 _WIDTHS = (1.0, 0.5, 2.0)
@@ -383,12 +388,20 @@ class BandMethod(Method):
             self.pull = self.pulls[best] if best < len(self.pulls) else self.pull
         else:
             self.pull *= _HARDER
+        if self.relative_gap <= self.setting.tol:
+            return  # the bound of the pass before will do
         band, folds, self.width, zones = total.band(), total.folds, total.width, total.zones
         del total
         core.give_memory_back()
         lower = self._lower_model(band, folds)
         core.give_memory_back()
         if self.relative_gap <= self.setting.tol:
+            return
+        if lower is not None and self._is_sure_of(lower):
+            # No other point can do much better, and around it few rows are unsure.
+            self.points, self.pulls, self.widths = (lower,), (), ()
+            self.most = max(1, self.most // _NARROWER)
+            self._sort_by(lower)
             return
         self.most = min(self.setting.band_rows, _WIDER * self.most)
         self.pulls = tuple(self.pull * factor for factor in _PULLS)
@@ -424,6 +437,17 @@ class BandMethod(Method):
         shares = np.minimum(alpha[count:] / folds.costs[used], 1.0)
         self.take_dual(_dual_of(band, np.minimum(alpha[:count], band.costs), folds, used, shares))
         return point
+
+    def _is_sure_of(self, lower: Point) -> bool:
+        """Whether the best point of the lower model is good enough, as far as the sample tells.
+
+        There P is more than its bound by what folded rows on the other side of the margin now lose: the
+        sample's rows outside of the band stand for them.
+        """
+        _, _, costs = self.sampled
+        outside = np.abs(self.margins - 1.0) > self.width
+        lost = np.maximum(0.0, np.sign(1.0 - self.margins) * (self._sample_margins(lower) - 1.0))
+        return float(costs[outside] @ lost[outside]) <= _SURE * self.setting.tol * self.primal
 
     def _like(self, means: NDArray[np.float64], X: Any) -> Any:
         """Means as a matrix of the kind of the rows, so that these need not be copied into a larger one.

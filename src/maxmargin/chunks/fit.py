@@ -114,7 +114,9 @@ class _Run:
         self.started = time.perf_counter()
         memory = Memory.of(wanted.memory)
         # In memory there would be no state to keep before the end.
-        room = memory.room if wanted.checkpoint is None else replace(memory.room, whole=0)
+        room = memory.room_of_hinge(wanted.tol) if wanted.loss == "hinge" else memory.room
+        if wanted.checkpoint is not None:
+            room = replace(room, whole=0)
         kept = None if wanted.checkpoint is None else wanted.checkpoint.load(wanted.problem)
         packing, many = None, wanted.checkpoint is None and wanted.max_passes > _FEW_PASSES
         # A state on the disk has no rows. Arrays and packed files are read in less time than rows unpacked.
@@ -139,9 +141,12 @@ class _Run:
         stated = problems_of(wanted, facts) if problems is None else problems
         self.together = memory.together(facts, sample.count, wanted.loss, len(stated))
         together = min(self.together, len(stated))
-        zoned = memory.has_room_for_zones(facts, sample.count, together)
+        unsure = unsure_rows(facts, sample.count)
+        # A band that has no room for all of these leaves steps as far off as a small sample does.
+        short = memory.band_rows(facts, sample.count, together, False) < unsure
+        zoned = memory.has_room_for_zones(facts, sample.count, together, short)
         band_rows = memory.band_rows(facts, sample.count, together, zoned)
-        first = min(band_rows, unsure_rows(facts, sample.count))
+        first = min(band_rows, unsure)
         setting = Setting(
             facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows, first, zoned
         )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from maxmargin.chunks.chunk import BYTES_BESIDE, ROWS_PER_COLUMN
 from maxmargin.chunks.survey import Facts, Room, unsure_share
@@ -26,6 +26,9 @@ _USUAL = 1 << 30
 """Bytes where the system does not tell what is free."""
 _LARGEST_SAMPLE = 1 << 26
 """Bytes of a sample, at most: to solve its problem should take less than a pass."""
+_LARGEST_OF_HINGE = 1 << 27
+"""The same with the hinge. With half of it 3 x 10^6 rows of 100 columns take a pass more, and as many bytes
+come from a cluster."""
 _MOST_BAND = 0.25
 """The share of all rows in the band, at most: more of them make passes no fewer."""
 _LEAST_BAND = 0.01
@@ -36,6 +39,9 @@ _OF_PROBLEMS = 1 / 2
 have the sample with its copies, and the chunks that are read."""
 _ANSWER = 3
 """Vectors of a number for each column that a problem leaves: w, that of the multipliers, a row of coef_."""
+_ROWS_PER_COLUMN = 100
+"""The same as ``ROWS_PER_COLUMN`` where the first band has room for all rows that are unsure: these tell
+the curvature themselves."""
 _LEAST_ROWS = 64
 """Rows of a band, at least."""
 _HESSIANS = 7
@@ -91,6 +97,11 @@ class Memory:
         """What the first pass may take along: a sample, or all rows where a fit of them has room."""
         return Room(self.sample_bytes, self.limit // TIMES_IN_MEMORY)
 
+    def room_of_hinge(self, tol: float) -> Room:
+        """The same for the hinge, whose sample is no larger than it is worth."""
+        most = min(_LARGEST_OF_HINGE, int(_OF_SAMPLE * self.limit))
+        return replace(self.room, sample=most, hinge_tol=tol)
+
     def together(self, facts: Facts, sampled: int, loss: str, problems: int) -> int:
         """How many of so many problems, each with its share of the memory, are fitted in the same passes.
 
@@ -123,10 +134,13 @@ class Memory:
             room = int((_OF_ALL * self.limit - taken * sampled) / (held * problems + solved))
         return max(_LEAST_ROWS, min(room, int(_MOST_BAND * facts.rows)))
 
-    def has_room_for_zones(self, facts: Facts, sampled: int, problems: int) -> bool:
-        """Whether passes with the band sum up curvatures, for each of so many problems."""
+    def has_room_for_zones(self, facts: Facts, sampled: int, problems: int, short: bool) -> bool:
+        """Whether passes with the band sum up curvatures, for each of so many problems.
+
+        ``short`` tells that the first band has no room for all rows that are unsure.
+        """
         needed = _ZONES * 8 * (facts.columns + 1) ** 2 * problems
-        few = sampled < ROWS_PER_COLUMN * facts.columns
+        few = sampled < (ROWS_PER_COLUMN if short else _ROWS_PER_COLUMN) * facts.columns
         return few and needed <= max(_OF_ZONES * self.limit, _TRIFLE)
 
 

@@ -35,12 +35,22 @@ _PROJECTIONS = 16
 fill the registers of the core."""
 _SMALL_SAMPLE = 1 << 23
 """Bytes of a sample that costs next to nothing, so that none need be smaller: 8 MB."""
-_SPREADS = 4.0
-"""The half width of the first band, in standard deviations of a score at the sample's best point."""
-_OF_A_BAND, _AS_LONG = 6.0, 0.5
+_SPREADS = 3.0
+"""The half width of the first band, in standard deviations of a score at the sample's best point. With two,
+300,000 rows of 100 columns lose too much on either side of it, covtype all; with four, rows are solved for
+and sent for nothing."""
+_OF_A_BAND, _AS_LONG = 8.0, 0.5
 """How often each row of the first band is solved for, with what comes after, in units of a row of a problem
-in memory; and the share of all rows from which the small problems take as long as the whole one. By fits
-with the hinge: 10^6 x 20 takes half the time in passes, 10^6 x 100 a quarter more."""
+in memory; and the share of all rows from which the small problems take as long as the whole one."""
+_OF_THE_HINGES, _AS_LONG_AS_HINGES = 1.0, 0.3
+"""The same for the hinge, whose band is solved for once. By processor time, 300,000 x 100 and 10^6 x 100
+take about as long in passes as in memory; on a cluster they bring a third of the bytes or fewer."""
+_BEFORE_THE_BAND = 1.5
+"""The gap that the best point of m rows of d columns has among all, with room to spare, in units of d / m:
+1.1 to 1.35 were measured of drawn rows with the hinge."""
+_ROWS_OF_A_PASS = 10
+"""Rows that a pass over all visits in about the time in which one row of a small problem is solved, where
+the pass has a single point to look at."""
 _RIDGE = 1e-3
 """The share of the mean variance that every direction has at least, also one that is 0 in these rows."""
 
@@ -120,6 +130,8 @@ class Room:
     """Those of a sample."""
     whole: int = 0
     """Those of all rows, where these are to be solved in memory; 0: they never are."""
+    hinge_tol: float | None = None
+    """The gap that a fit with the hinge is to reach; None: it has another loss, or none."""
 
     def has_all(self, rows: int, columns: int, row_bytes: float, known: bool) -> bool:
         """Whether so many rows are all taken along, and solved in memory.
@@ -131,8 +143,33 @@ class Room:
             return False
         if not known:
             return True  # they are parsed, or made anew: the first pass is most of the fit
-        sampled = _enough(_most(self.sample, row_bytes), row_bytes, rows, columns)
-        return sampled + _OF_A_BAND * unsure_share(columns, sampled) * rows >= _AS_LONG * rows
+        sampled = self.enough(row_bytes, rows, columns)
+        if self.hinge_tol is None:
+            times, share = _OF_A_BAND, _AS_LONG
+        else:
+            times, share = _OF_THE_HINGES, _AS_LONG_AS_HINGES
+        return sampled + times * unsure_share(columns, sampled) * rows >= share * rows
+
+    def enough(self, row_bytes: float, rows: int, columns: int) -> int:
+        """The rows of a sample: no more than are worth their problem.
+
+        A sample of m rows leaves 3 sqrt(d / m) n rows unsure. With the hinge, each of these is solved for
+        about as often as a sampled one, and their sum is least for some m. Where it costs less than another
+        pass, m is so large that the sample's best point is near enough. Other losses, which have more of
+        the sample than its best point, count an unsure row four times.
+        """
+        most = max(1, int(self.sample / (BYTES_BESIDE + row_bytes)))
+        if columns > FEW_COLUMNS or most // 2 >= ROWS_PER_COLUMN * columns:
+            most //= 2
+        unsure = _SPREADS * math.sqrt(columns) * rows
+        if self.hinge_tol is None:
+            best = int((2.0 * unsure) ** (2.0 / 3.0))
+        else:
+            best = int((0.5 * unsure) ** (2.0 / 3.0))
+            near = int(_BEFORE_THE_BAND * columns / self.hinge_tol)
+            if best < near <= min(most, best + rows / _ROWS_OF_A_PASS):
+                best = near
+        return min(most, max(best, int(_SMALL_SAMPLE / max(1.0, row_bytes))))
 
 
 def survey(
@@ -199,7 +236,7 @@ def _sample_of(chunk: Chunk, seen: Rows, room: Room, rows: int | None, seed: int
     """Some rows of a chunk, for a sample of all ``rows``."""
     row_bytes, share = nbytes_of(chunk.X) / chunk.count, 0.25
     if rows:
-        share = min(1.0, _enough(_most(room.sample, row_bytes), row_bytes, rows, chunk.columns) / rows)
+        share = min(1.0, room.enough(row_bytes, rows, chunk.columns) / rows)
     taken, chance = _drawn(chunk, seen, share, seed)
     weight = np.ones(len(taken)) if chunk.weight is None else chunk.weight[taken]
     return Sample(chunk.X[taken], chunk.y[taken], weight, 1.0 / chance, chunk.first + taken)
@@ -246,7 +283,8 @@ def survey_of(
             for sample in drawn:
                 held.append(sample if share == 1.0 else sample.thinned(share, seed + number))
                 count, number = count + held[-1].count, number + 1
-            most = _enough(_most(room.sample, row_bytes), row_bytes, whole.rows, whole.columns)
+            total = whole.rows if rows is None else rows
+            most = room.enough(row_bytes, total, whole.columns)
             while count > 1.2 * most + 64:
                 held, share = [_one(held).thinned(0.5, seed + number)], 0.5 * share
                 count = held[0].count
@@ -273,24 +311,6 @@ def unsure_share(columns: int, sampled: int) -> float:
     is a share of all rows.
     """
     return _SPREADS * math.sqrt(columns / max(1, sampled))
-
-
-def _most(sample_bytes: int, row_bytes: float) -> int:
-    """The rows of a sample of so many bytes."""
-    return max(1, int(sample_bytes / (BYTES_BESIDE + row_bytes)))
-
-
-def _enough(most: int, row_bytes: float, rows: int, columns: int) -> int:
-    """The rows of a sample where there is room for ``most``: no more than are worth their problem.
-
-    A sample of m rows leaves 4 sqrt(d / m) n rows unsure, each of which is solved for
-    about three times as often as a sampled one. Their sum is least for this m; more rows would have to be
-    solved for, and on a cluster to travel, for nothing.
-    """
-    if columns > FEW_COLUMNS or most // 2 >= ROWS_PER_COLUMN * columns:
-        most //= 2
-    best = int((6.0 * math.sqrt(columns) * rows) ** (2.0 / 3.0))
-    return min(most, max(best, int(_SMALL_SAMPLE / max(1.0, row_bytes))))
 
 
 def _labels(chunk: Chunk) -> tuple[NDArray[Any], Indices]:

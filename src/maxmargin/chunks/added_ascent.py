@@ -4,18 +4,21 @@
     1  alpha: the multipliers that the margins at the best point of a sample suggest, all of them times the
        share that makes D largest;  w = sum_i alpha_i y_i x_i
     2  point ahead:  z = alpha + beta (alpha - alpha before),  w_z = w + beta (w - w before)
-    3  pass:  every chunk maximises the gains of its rows, less <w_z, v> + s / 2 |v|^2, over its own
+    3  pass:  every chunk maximises the gains of its rows, less <w_z + V, v> + s / 2 |v|^2, over its own
               multipliers in their boxes, by some sweeps of dual coordinate ascent, with
-              v = sum (alpha_i - z_i) y_i x_i over its rows; P at some points, D of the new multipliers
+              v = sum (alpha_i - z_i) y_i x_i over its rows, and V the sum of v over the chunks of all
+              rounds before its own; P at some points, D of the new multipliers
                                                                                 (certificate: P and D)
     4  hinge, squared hinge:  the multipliers of rows that the chunks give away, most of them free ones, are
               settled together in memory (near_rows.py)
     5  alpha = the multipliers of all chunks, w their sum;  s and beta for the next pass; again from 2
 
-The sum of s |v|^2 over the chunks is at least |sum v|^2 where s is the number of chunks (CoCoA+; Ma et al.
-2015), and mostly where it is less: s begins below and grows where a pass shows that it was too small. Then
-the pass is a step of the accelerated proximal gradient method in a metric of the chunks' own products (Beck
-and Teboulle 2009), and beta starts again from 0 where momentum leads back. z need not be in the box.
+Chunks of one round, which follow one another, do not see each other's moves; those of later rounds do. The
+sum of s |v|^2 over a round is at least |sum v|^2 where s is the number of its chunks (CoCoA+; Ma et al.
+2015), and mostly where it is less: s begins below and grows where a round shows that it was too small.
+With one round in a pass this is a step of the accelerated proximal gradient method in a metric of the
+chunks' own products (Beck and Teboulle 2009), and beta starts again from 0 where momentum leads back. z need
+not be in the box.
 
 An intercept is one more column of constant value, pulled towards a centre that moves to b after every
 pass, as in ``solvers/ascent/pulled_intercept.py``.
@@ -31,7 +34,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -48,7 +50,7 @@ from maxmargin.types import Indices, Vector
 _SWEEPS = 3
 """Sweeps of a chunk in a pass: more gain little where the chunks' moves are added up afterwards."""
 _FIRST_SHARE = 0.8
-"""The first s, as a share of the number of chunks."""
+"""The first s, as a share of the number of chunks in a round."""
 _SPARE = 1.1
 """What s is beyond the largest ratio that was seen."""
 _REACH = 0.03
@@ -56,8 +58,9 @@ _REACH = 0.03
 _NEARER_WALL = 1.0 / 8.0
 """The share of the way to a wall that a sweep leaves of a logistic multiplier."""
 
-Kept = tuple[Vector, Vector]
-"""The multipliers of a chunk, after the last pass and after the one before."""
+Kept = tuple[Vector, Vector, Point]
+"""The multipliers of a chunk, after the last pass and after the one before; what earlier rounds of this
+pass have added to w, and to sum_i alpha_i y_i."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,27 +87,27 @@ class AscentAsk:
             margins = problem.margins_of(problem.rows.scores(w, ONE_THREAD), b)
             losses.append(losses_of(problem, w, b, margins))
             first = margins if k == 0 else first
+        v: Point | None = None
         if kept is None:
-            alpha, moved = problem.multipliers(first), np.zeros(len(first))
+            alpha = problem.multipliers(first)
         else:
             alpha, moved = self._ascended(problem, chunk, *kept)
-        v = problem.rows.combine(moved, ONE_THREAD)
-        length = core.dot(v, v) + self.reach * float(moved.sum()) ** 2
+            v = problem.rows.combine(moved, ONE_THREAD), float(moved.sum())
         near, rest = [], alpha
         if self.most and kept is not None:
             near = [NearRows.of(problem, chunk, first, alpha, self.most, self.seed)]
             rest = alpha.copy()
             rest[near[0].places] = 0.0
         sums = DualSums.of(problem, rest).packed()
-        return AscentShare(np.array(losses), sums, [alpha], near, length, 1)
+        return AscentShare(np.array(losses), sums, [alpha], near, v, 1)
 
     def _ascended(
-        self, problem: Problem, chunk: Chunk, alpha: Vector, before: Vector
+        self, problem: Problem, chunk: Chunk, alpha: Vector, before: Vector, added: Point
     ) -> tuple[Vector, Vector]:
         """Line 3: the new multipliers, and how far they are from z, with the labels' signs."""
         rows, y, s = problem.rows, problem.y, self.damping
         past = self.beta * (alpha - before) * y
-        w, b = self.ahead
+        w, b = self.ahead[0] + added[0], self.ahead[1] + self.reach * added[1]
         root = math.sqrt(s)
         u = (w - s * rows.combine(past, ONE_THREAD)) / root
         bias = (b - s * self.reach * float(past.sum())) / root
@@ -188,8 +191,8 @@ class AscentShare:
     alphas: list[Vector]
     near: list[NearRows]
     """The rows that are given away, of each chunk; none in the first pass."""
-    length: float
-    """The sum over the chunks of the squared lengths of what they moved by."""
+    moved: Point | None
+    """v, and the sum of alpha_i y_i that goes with it; None in the first pass, and when it was heard."""
     chunks: int
 
     def plus(self, other: AscentShare) -> AscentShare:
@@ -198,7 +201,6 @@ class AscentShare:
         self.dual = self.dual.plus(other.dual)
         self.alphas.extend(other.alphas)
         self.near.extend(other.near)
-        self.length += other.length
         self.chunks += other.chunks
         return self
 
@@ -210,6 +212,7 @@ class AddedAscent(Method):
     reason = "dual ascent on each chunk, the moves added, with momentum"
     alpha_from = "the multipliers of the rows, which the chunks keep"
     patience = 40
+    keeps = True
 
     def begin(self) -> None:
         """Start from what the sample suggests."""
@@ -217,7 +220,9 @@ class AddedAscent(Method):
         self.pull = 1.0 / max(_REACH * (rows.mean_squared_norm or 1.0), 1.0 / sum(self.class_costs))
         own = self.stated.intercept_scaling**-2 if self.stated.intercept is Intercept.REGULARISED else 0.0
         self.reach = 0.0 if self.stated.intercept is Intercept.NONE else 1.0 / (own + self.pull)
-        self.damping = max(1.0, _FIRST_SHARE * self.setting.facts.chunks)
+        self.together = self.setting.at_once
+        self.at_once = min(self.setting.facts.chunks, self.together)
+        self.damping = max(1.0, _FIRST_SHARE * self.at_once)
         self.points: tuple[Point, ...] = (self.sample_point(),)
         self.alphas: list[Vector] | None = None
         self.before: list[Vector] = []
@@ -225,22 +230,52 @@ class AddedAscent(Method):
         self.centre = self.points[0][1]
         self.spread = 0.1
         self.mean, self.mean_weight = self.points[0], 0.0
-        self.at = self.last = self.ahead = (np.zeros(self.setting.facts.columns), 0.0)
+        nowhere: Point = (np.zeros(self.setting.facts.columns), 0.0)
+        self.at = self.last = self.ahead = nowhere
         """w and sum_i alpha_i y_i: of alpha, of the one before, of z."""
+        self.added = self.of_round = nowhere
+        """What the rounds of this pass have added to them before the present one, and what that adds."""
+        self.lengths, self.ratio = 0.0, 0.0
+        """The sum of |v|^2 over the chunks of a round; and the largest of |sum v|^2 as a share of it."""
 
     def ask(self) -> AscentAsk:
         """What the next pass has to find out."""
         ahead = self.ahead[0], self._intercept(self.ahead[1])
         seed = self.setting.seed + self.made
+        # What a pass that was given up has added is gone.
+        self.added = self.of_round = (np.zeros(self.setting.facts.columns), 0.0)
+        self.lengths, self.ratio = 0.0, 0.0
         # The logistic loss has no multiplier at a wall, so that no row is more in the way than others.
         most = 0 if self.stated.loss == "logistic" else self.setting.band_rows // self.setting.facts.chunks
         return AscentAsk(self.points, ahead, self.beta, self.damping, self.reach, seed, most)
 
-    def kept(self) -> list[Any]:
-        """The multipliers of each chunk."""
+    def own(self, chunk: int) -> Kept | None:
+        """The multipliers of a chunk, and what earlier rounds have added."""
         if self.alphas is None:
-            return [None] * self.setting.facts.chunks
-        return list(zip(self.alphas, self.before, strict=True))
+            return None
+        assert self.together is not None
+        if chunk % self.together == 0:
+            self._end_round()
+        return self.alphas[chunk], self.before[chunk], self.added
+
+    def heard(self, share: AscentShare) -> None:
+        """Add what a chunk moved by to that of its round."""
+        if share.moved is None:
+            return
+        (v, own), (w, excess) = share.moved, self.of_round
+        self.of_round = w + v, excess + own
+        self.lengths += self._squared_length(share.moved)
+        share.moved = None
+
+    def _end_round(self) -> None:
+        """What this round has added is seen by the next ones."""
+        if self.lengths > 0.0:
+            self.ratio = max(self.ratio, self._squared_length(self.of_round) / self.lengths)
+        (w, excess), (v, own) = self.added, self.of_round
+        self.added, self.of_round, self.lengths = (w + v, excess + own), (0.0 * v, 0.0), 0.0
+
+    def _squared_length(self, move: Point) -> float:
+        return core.dot(move[0], move[0]) + self.reach * move[1] ** 2
 
     def tell(self, total: AscentShare) -> None:
         """Take the sums of a pass, and choose where to look ahead to."""
@@ -270,14 +305,14 @@ class AddedAscent(Method):
         """Line 5; the chunks' own moves lead to ``local``."""
         assert self.alphas is not None
         step = local[0] - self.ahead[0]
-        moved = core.dot(step, step) + self.reach * (local[1] - self.ahead[1]) ** 2
-        ratio = moved / total.length if total.length > 0.0 else 0.0
+        self._end_round()
+        ratio, self.ratio, self.added = self.ratio, 0.0, (0.0 * step, 0.0)
         onwards = found[0] - self.at[0]
         back = -core.dot(step, onwards) - self.reach * (local[1] - self.ahead[1]) * (found[1] - self.at[1])
         # Where rows are settled together, the pass was no step of the method that momentum speeds up.
         if total.near or back > 0.0 or ratio > self.damping:
             self.theta = 1.0
-        self.damping = min(max(self.damping, _SPARE * ratio), float(self.setting.facts.chunks))
+        self.damping = min(max(self.damping, _SPARE * ratio), float(self.at_once))
         self.before, self.alphas = self.alphas, total.alphas
         self.last, self.at = self.at, found
         self.centre = self._intercept(found[1])
@@ -289,6 +324,8 @@ class AddedAscent(Method):
         at, last = self.at, self.last
         self.ahead = at[0] + self.beta * (at[0] - last[0]), at[1] + self.beta * (at[1] - last[1])
         here, ahead = (at[0], self._intercept(at[1])), (self.ahead[0], self._intercept(self.ahead[1]))
+        if self.made & (self.made - 1) == 0:
+            self.mean_weight = 0.0  # of the latter half: the first points are far off
         self.mean_weight += self.theta
         self.mean = between(self.mean, ahead, self.theta / self.mean_weight)
         self.points = (here, ahead, self.mean, between(self.point, here, 0.5))

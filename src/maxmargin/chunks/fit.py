@@ -147,9 +147,8 @@ class _Run:
         zoned = memory.has_room_for_zones(facts, sample.count, together, short)
         band_rows = memory.band_rows(facts, sample.count, together, zoned)
         first = min(band_rows, unsure)
-        setting = Setting(
-            facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows, first, zoned
-        )
+        rest = wanted.tol, wanted.seed, wanted.threads, band_rows, first, passes.at_once, zoned
+        setting = Setting(facts, sample, codes, *rest)
         settings = {one.held_out: _without(setting, one) for one in stated}
         method: type[Proven] = BandMethod if wanted.loss == "hinge" else Newton
         if facts.columns > CHUNK_COLUMNS:
@@ -273,9 +272,12 @@ class _Run:
         """The sums of one pass, for each of some problems; None where it was given up on the way."""
         asked = [(self.methods[k].stated, self.passing[k].ask()) for k in which]
         totals: list[Any] | None = None
-        kept = [own for k in which if (own := self.passing[k].kept()) is not None]
-        each = {"each": list(zip(*kept, strict=True))} if kept else {}
-        for shares in self.passes.over(answers, self.facts.labels, asked, **each):
+        methods = [self.passing[k] for k in which]
+        each = _Own(methods, self.facts.chunks) if methods[0].keeps else None
+        together = methods[0].together
+        for shares in self.passes.over(answers, self.facts.labels, asked, each=each, together=together):
+            for method, share in zip(methods, shares, strict=True):
+                method.heard(share)
             if totals is None:
                 totals = shares
             else:
@@ -355,6 +357,19 @@ class _Run:
             )
             found.append(model)
         return found
+
+
+class _Own(Sequence[list[Any]]):
+    """What all problems of a pass give each chunk of its own, made when it is asked for."""
+
+    def __init__(self, methods: Sequence[Method], chunks: int) -> None:
+        self._methods, self._chunks = methods, chunks
+
+    def __len__(self) -> int:
+        return self._chunks
+
+    def __getitem__(self, chunk: Any) -> Any:
+        return [method.own(chunk) for method in self._methods]
 
 
 def _without(setting: Setting, stated: Stated) -> Setting:

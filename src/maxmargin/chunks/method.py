@@ -37,6 +37,8 @@ class Setting:
     """Rows near the margin that each problem may hold."""
     first_band_rows: int
     """Those that it holds in its first pass: as many as a sample of this size leaves unsure of."""
+    at_once: int
+    """Chunks that whoever makes the passes may have at work at the same time."""
     zoned: bool = False
     """Whether passes sum up the curvature of the losses, since the sample is too small to tell it."""
 
@@ -129,6 +131,11 @@ class Method(Proven, ABC):
 
     patience: ClassVar[int] = 12
     """Passes after which a gap that has not fallen by a tenth is all that the method can do."""
+    keeps: ClassVar[bool] = False
+    """Whether each chunk is given something of its own besides what is asked of all."""
+    together: int | None = None
+    """Chunks that are given their own at the same time, before which the answers of all earlier ones have
+    been heard; None: those of all chunks."""
     derived: ClassVar[tuple[str, ...]] = ()
     """Attributes that ``restored`` makes from the others."""
 
@@ -165,9 +172,12 @@ class Method(Proven, ABC):
     def tell(self, total: Any) -> None:
         """Take the sums of the pass."""
 
-    def kept(self) -> list[Any] | None:
-        """What each chunk is given of its own besides what is asked of all; None: nothing."""
+    def own(self, chunk: int) -> Any:
+        """What the chunk of this number is given of its own; asked for in the order of the chunks."""
         return None
+
+    def heard(self, share: Any) -> None:
+        """Take note of the answer of one chunk, in the order of the chunks, before it is added up."""
 
     def sample_point(self) -> Point:
         """The best point of the sample's problem, each row of which stands for several; or ``start``."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One function over all chunks: the only thing that a fit asks of whatever holds the data.
 
-A ``Passes`` of another kind, say on a cluster, is a class with the two methods of the protocol:
+A ``Passes`` of another kind, say on a cluster, is a class with what the protocol has:
 
 * ``over(task, *arguments)`` calls ``task(chunk, *arguments)`` for every chunk and yields the answers *in
   the order of the chunks*, whatever the order in which they are computed. The task is a function of a
@@ -9,6 +9,10 @@ A ``Passes`` of another kind, say on a cluster, is a class with the two methods 
   next. A task that fails raises its exception from ``over``.
 * ``over(task, *arguments, each=own)`` does so with ``task(chunk, *arguments, own[k])`` for chunk number k.
   Only fits on more columns than a Hessian can have ask for this.
+* ``over(task, *arguments, each=own, together=m)`` does so in rounds of m chunks. ``own[k]`` is asked for,
+  in the order of the chunks, when all answers of the rounds before that of k have been taken: so it may
+  hang on these, whoever computes them.
+* ``at_once`` is the number of chunks of such a round.
 * ``rows()`` is the number of all rows, or None where nobody knows it yet.
 
 Chunks must be the same in every pass: their number, order and values. Then the sums of a fit have the same
@@ -36,11 +40,25 @@ chunk of packed data. Pages that go back to the system after each chunk cost a t
 come again, since the system clears them."""
 
 
+LEAST_AT_ONCE = 4
+"""Chunks of a round of wide data, at least: so many threads have work, and the bits of a fit are the same
+for any smaller number of them."""
+
+
 class Passes(Protocol):
     """Whatever can run a function over all chunks, again and again."""
 
+    @property
+    def at_once(self) -> int:
+        """Chunks that may be at work at the same time; the bits of fits on many columns hang on it."""
+        ...
+
     def over(
-        self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
+        self,
+        task: Callable[..., T],
+        *arguments: Any,
+        each: Sequence[Any] | None = None,
+        together: int | None = None,
     ) -> Iterator[T]:
         """``task(chunk, *arguments)`` of every chunk, in the order of the chunks."""
         ...
@@ -60,12 +78,17 @@ class LocalPasses:
 
     def __init__(self, chunks: Chunks, workers: int | None = None) -> None:
         self.chunks, self.workers = chunks, workers or default_threads()
+        self.at_once = LEAST_AT_ONCE
 
     def over(
-        self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
+        self,
+        task: Callable[..., T],
+        *arguments: Any,
+        each: Sequence[Any] | None = None,
+        together: int | None = None,
     ) -> Iterator[T]:
         """``task(chunk, *arguments)`` of every chunk, in the order of the chunks."""
-        return in_order(self.chunks, self.workers, self.chunks.memory, task, arguments, each)
+        return in_order(self.chunks, self.workers, self.chunks.memory, task, arguments, each, together)
 
     def rows(self) -> int | None:
         """The number of all rows, if the chunks know it."""
@@ -79,6 +102,7 @@ def in_order(
     task: Callable[..., T],
     arguments: tuple[Any, ...],
     each: Sequence[Any] | None = None,
+    together: int | None = None,
 ) -> Iterator[T]:
     """``task(chunk, *arguments)`` of every chunk, in the order of the chunks, by so many threads.
 
@@ -90,6 +114,9 @@ def in_order(
     with ThreadPoolExecutor(others) as pool, one_blas_thread():
         try:
             for number, chunk in enumerate(chunks):
+                if together is not None and number % together == 0:
+                    while waiting:
+                        yield waiting.popleft().result()
                 own = () if each is None else (each[number],)
                 busy = sum(not answer.done() for answer in waiting) > others
                 if busy and workers > 1:

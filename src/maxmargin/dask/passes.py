@@ -22,6 +22,7 @@ from distributed.protocol.pickle import dumps, loads
 
 import dask
 from maxmargin.chunks.chunk import Chunk
+from maxmargin.chunks.passes import LEAST_AT_ONCE
 from maxmargin.chunks.source import joined
 from maxmargin.dask.parts import Part, known_rows, places_of, plain_parts, row_counts
 from maxmargin.tools.one_blas_thread import one_blas_thread
@@ -95,28 +96,36 @@ class DaskPasses:
                 )
             ]
         self._counts = list(counts)
+        # More threads than these would have no work in a round: then all partitions are one.
+        few = sum(threads.values()) <= LEAST_AT_ONCE
+        self.at_once = LEAST_AT_ONCE if few else max(LEAST_AT_ONCE, len(self._counts))
         self._first = list(accumulate(counts, initial=0))
 
     def over(
-        self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
+        self,
+        task: Callable[..., T],
+        *arguments: Any,
+        each: Sequence[Any] | None = None,
+        together: int | None = None,
     ) -> Iterator[T]:
         """``task(chunk, *arguments)`` of every partition that has rows, in their order."""
         shared: bytes | Future = dumps((task, arguments))
         if len(shared) > _SHARED_BYTES:
             with dask.config.set(_LARGE_GRAPH):
                 shared = self.client.submit(_held, task, arguments, pure=False)
-        kept = iter(each or ())
-        given = [() if each is None or not count else (next(kept),) for count in self._counts]
+        places = accumulate((count > 0 for count in self._counts), initial=0)
+        place = dict(enumerate(places))  # of a partition among those that have rows
         waiting: deque[tuple[list[_Group], list[Future]]] = deque()
         try:
-            for batch in self._batches:
+            for batch, asked in self._waves(together):
+                own = {k: () if each is None else (each[place[k]],) for k in sorted(asked)}
                 calls = []
                 for one in batch:
-                    about = [(self._first[k], self._counts[k], given[k]) for k in one.numbers]
+                    about = [(self._first[k], self._counts[k], own.get(k)) for k in one.numbers]
                     calls.append((one.parts, about, shared))
                 with dask.config.set(_LARGE_GRAPH):
                     waiting.append((batch, self._submit(_answers, calls)))
-                if len(waiting) == 2:
+                if together is not None or len(waiting) == 2:
                     yield from self._answers(waiting)
             while waiting:
                 yield from self._answers(waiting)
@@ -127,6 +136,18 @@ class DaskPasses:
     def rows(self) -> int:
         """The number of all rows."""
         return self._first[-1]
+
+    def _waves(self, together: int | None) -> Iterator[tuple[list[_Group], set[int]]]:
+        """What is submitted at once, and the partitions with rows that are asked: a batch, or a round."""
+        full = [k for k, count in enumerate(self._counts) if count]
+        if together is None:
+            for batch in self._batches:
+                yield batch, {k for one in batch for k in one.numbers if self._counts[k]}
+            return
+        groups = [one for batch in self._batches for one in batch]
+        for begin in range(0, len(full), together):
+            asked = set(full[begin : begin + together])
+            yield [one for one in groups if not asked.isdisjoint(one.numbers)], asked
 
     def _answers(self, waiting: deque[tuple[list[_Group], list[Future]]]) -> Iterator[Any]:
         """The answers of the first tasks that are waited for, which are waited for no longer."""
@@ -185,10 +206,10 @@ def _held(
 
 def _answers(
     parts: Sequence[Part],
-    about: Sequence[tuple[int, int, tuple[Any, ...]]],
+    about: Sequence[tuple[int, int, tuple[Any, ...] | None]],
     shared: bytes | tuple[Callable[..., T], tuple[Any, ...]],
 ) -> list[T | Exception | None]:
-    """A task of a pass: what the rows of each of some partitions answer; None where there are none.
+    """A task of a pass: what the rows of each of some partitions answer; None where nothing is asked.
 
     The first one that fails answers with its exception, so that it is raised when its turn comes.
     """
@@ -197,7 +218,7 @@ def _answers(
     with one_blas_thread():
         for part, (first, count, own) in zip(parts, about, strict=True):
             try:
-                answers.append(task(_chunk(part, first, count), *arguments, *own) if count else None)
+                answers.append(None if own is None else task(_chunk(part, first, count), *arguments, *own))
             except Exception as error:
                 return [*answers, *[error] * (len(parts) - len(answers))]
     return answers

@@ -97,7 +97,7 @@ def test_what_a_worker_answers() -> None:
         return chunk.first, factor * own * float(chunk.X.sum())
 
     parts = plain_parts([(_X, _Y), (_X[:0], _Y[:0]), (_X, _Y)], [0, 1, 2])
-    about = [(30, 6, (0.5,)), (36, 0, ()), (36, 6, (1.5,))]
+    about = [(30, 6, (0.5,)), (36, 0, None), (36, 6, (1.5,))]
     said = _answers(parts, about, _held(told, (2.0,)))
     assert said == [(30, _X.sum()), None, (36, 3.0 * _X.sum())]
     model = maxmargin.LinearSVC().fit(_X, _Y)

@@ -19,8 +19,9 @@ from maxmargin import SVC, SVR, Problem, Rows, Solution, Status, certify, solve
 from maxmargin.core import ALL_CORES, Budget
 from maxmargin.kernels import Gaussian, KernelRows, Polynomial, Precomputed
 from maxmargin.problem.regression import regression_problem
-from maxmargin.reductions import kernel_ladder, kernel_values_rounded
-from maxmargin.reductions.kernel_rungs import Attempt, KernelRungs
+from maxmargin.reductions import kernel_fit, kernel_values_rounded
+from maxmargin.reductions.kernel_fit import Attempt
+from maxmargin.reductions.kernel_rungs import KernelRungs
 from maxmargin.reductions.linear_kernel import factor_of, factor_of_values, solve_on_columns
 from maxmargin.solvers import InteriorPoint, sizes
 from maxmargin.solvers.kernel.active_sets import ActiveSets
@@ -324,7 +325,7 @@ def test_steps_on_values_are_left_out_where_rounding_is_all_that_columns_leave(m
     monkeypatch.setattr(KernelRungs, "on_active_sets", lambda *_: asked.append("active sets"))
     monkeypatch.setattr(KernelRungs, "on_points", lambda *_: asked.append("points"))
     # What is left on columns hangs on the instruction set: the judgement is tested by itself, below.
-    monkeypatch.setattr(kernel_ladder, "is_all_rounding", lambda *_: True)
+    monkeypatch.setattr(kernel_fit, "is_all_rounding", lambda *_: True)
     model = SVC(kernel="poly", degree=3, coef0=1.0, gamma="auto", C=3.0)
     with pytest.warns(ConvergenceWarning, match="rounding in float64"):
         model.fit(X, y)

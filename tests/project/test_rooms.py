@@ -21,7 +21,6 @@ from maxmargin import SVC, LinearSVC
 
 HOME = Path(maxmargin.__file__).parent
 LIMITS = {LinearSVC: 15, SVC: 16}
-THROUGH_THE_LOOP = {LinearSVC: 15, SVC: 18}  # a kernel's ladder, and its rungs, are two files more
 IRIS = load_iris(return_X_y=True)
 TWO = IRIS[0][:100], IRIS[1][:100]
 MEDIUM = make_classification(5000, 40, n_informative=10, random_state=0)
@@ -66,4 +65,4 @@ def test_a_small_fit_is_followed_in_few_files(kind, data):
 def test_a_fit_through_the_loop_is_followed_in_few_files(kind):
     files = visited(kind(), *MEDIUM)
     assert "solving/loop.py" in files
-    assert len(rooms(files)) <= THROUGH_THE_LOOP[kind], rooms(files)
+    assert len(rooms(files)) <= LIMITS[kind], rooms(files)

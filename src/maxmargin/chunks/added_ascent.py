@@ -17,8 +17,8 @@ Chunks of one round, which follow one another, do not see each other's moves; th
 sum of s |v|^2 over a round is at least |sum v|^2 where s is the number of its chunks (CoCoA+; Ma et al.
 2015), and mostly where it is less: s begins below and grows where a round shows that it was too small.
 With one round in a pass this is a step of the accelerated proximal gradient method in a metric of the
-chunks' own products (Beck and Teboulle 2009), and beta starts again from 0 where momentum leads back. z need
-not be in the box.
+chunks' own products (Beck and Teboulle 2009), and beta starts again from 0 where momentum leads back. z
+need not be in the box.
 
 An intercept is one more column of constant value, pulled towards a centre that moves to b after every
 pass, as in ``solvers/ascent/pulled_intercept.py``.
@@ -220,9 +220,7 @@ class AddedAscent(Method):
         self.pull = 1.0 / max(_REACH * (rows.mean_squared_norm or 1.0), 1.0 / sum(self.class_costs))
         own = self.stated.intercept_scaling**-2 if self.stated.intercept is Intercept.REGULARISED else 0.0
         self.reach = 0.0 if self.stated.intercept is Intercept.NONE else 1.0 / (own + self.pull)
-        self.together = self.setting.at_once
-        self.at_once = min(self.setting.facts.chunks, self.together)
-        self.damping = max(1.0, _FIRST_SHARE * self.at_once)
+        self.damping = max(1.0, _FIRST_SHARE * self.in_a_round)
         self.points: tuple[Point, ...] = (self.sample_point(),)
         self.alphas: list[Vector] | None = None
         self.before: list[Vector] = []
@@ -249,12 +247,17 @@ class AddedAscent(Method):
         most = 0 if self.stated.loss == "logistic" else self.setting.band_rows // self.setting.facts.chunks
         return AscentAsk(self.points, ahead, self.beta, self.damping, self.reach, seed, most)
 
+    @property
+    def in_a_round(self) -> int:
+        """Chunks of a round: all with the logistic loss, which momentum serves better than rounds."""
+        chunks = self.setting.facts.chunks
+        return chunks if self.stated.loss == "logistic" else min(chunks, self.setting.in_a_round)
+
     def own(self, chunk: int) -> Kept | None:
         """The multipliers of a chunk, and what earlier rounds have added."""
         if self.alphas is None:
             return None
-        assert self.together is not None
-        if chunk % self.together == 0:
+        if chunk % self.in_a_round == 0:
             self._end_round()
         return self.alphas[chunk], self.before[chunk], self.added
 
@@ -312,7 +315,7 @@ class AddedAscent(Method):
         # Where rows are settled together, the pass was no step of the method that momentum speeds up.
         if total.near or back > 0.0 or ratio > self.damping:
             self.theta = 1.0
-        self.damping = min(max(self.damping, _SPARE * ratio), float(self.at_once))
+        self.damping = min(max(self.damping, _SPARE * ratio), float(self.in_a_round))
         self.before, self.alphas = self.alphas, total.alphas
         self.last, self.at = self.at, found
         self.centre = self._intercept(found[1])

@@ -21,7 +21,7 @@ from maxmargin.chunks.memory import Memory, unsure_rows
 from maxmargin.chunks.method import Method, Point, Proven, Setting
 from maxmargin.chunks.newton import Newton
 from maxmargin.chunks.packed_rows import Packing
-from maxmargin.chunks.passes import LocalPasses, Passes
+from maxmargin.chunks.passes import IN_A_ROUND, LocalPasses, Passes, Rounds
 from maxmargin.chunks.statement import Stated, answers
 from maxmargin.chunks.survey import Facts, Sample, survey_of
 from maxmargin.core import Budget, default_threads
@@ -147,7 +147,8 @@ class _Run:
         zoned = memory.has_room_for_zones(facts, sample.count, together, short)
         band_rows = memory.band_rows(facts, sample.count, together, zoned)
         first = min(band_rows, unsure)
-        rest = wanted.tol, wanted.seed, wanted.threads, band_rows, first, passes.at_once, zoned
+        in_a_round = getattr(passes, "in_a_round", IN_A_ROUND)
+        rest = wanted.tol, wanted.seed, wanted.threads, band_rows, first, in_a_round, zoned
         setting = Setting(facts, sample, codes, *rest)
         settings = {one.held_out: _without(setting, one) for one in stated}
         method: type[Proven] = BandMethod if wanted.loss == "hinge" else Newton
@@ -273,9 +274,8 @@ class _Run:
         asked = [(self.methods[k].stated, self.passing[k].ask()) for k in which]
         totals: list[Any] | None = None
         methods = [self.passing[k] for k in which]
-        each = _Own(methods, self.facts.chunks) if methods[0].keeps else None
-        together = methods[0].together
-        for shares in self.passes.over(answers, self.facts.labels, asked, each=each, together=together):
+        own = _Own(methods) if methods[0].keeps else None
+        for shares in self.passes.over(answers, self.facts.labels, asked, each=own):
             for method, share in zip(methods, shares, strict=True):
                 method.heard(share)
             if totals is None:
@@ -359,14 +359,14 @@ class _Run:
         return found
 
 
-class _Own(Sequence[list[Any]]):
+class _Own(Rounds):
     """What all problems of a pass give each chunk of its own, made when it is asked for."""
 
-    def __init__(self, methods: Sequence[Method], chunks: int) -> None:
-        self._methods, self._chunks = methods, chunks
+    def __init__(self, methods: Sequence[Method]) -> None:
+        self._methods, self.size = methods, methods[0].in_a_round
 
     def __len__(self) -> int:
-        return self._chunks
+        return self._methods[0].setting.facts.chunks
 
     def __getitem__(self, chunk: Any) -> Any:
         return [method.own(chunk) for method in self._methods]

@@ -37,8 +37,8 @@ class Setting:
     """Rows near the margin that each problem may hold."""
     first_band_rows: int
     """Those that it holds in its first pass: as many as a sample of this size leaves unsure of."""
-    at_once: int
-    """Chunks that whoever makes the passes may have at work at the same time."""
+    in_a_round: int
+    """Chunks that whoever makes the passes may have at work in a round of wide data."""
     zoned: bool = False
     """Whether passes sum up the curvature of the losses, since the sample is too small to tell it."""
 
@@ -133,9 +133,6 @@ class Method(Proven, ABC):
     """Passes after which a gap that has not fallen by a tenth is all that the method can do."""
     keeps: ClassVar[bool] = False
     """Whether each chunk is given something of its own besides what is asked of all."""
-    together: int | None = None
-    """Chunks that are given their own at the same time, before which the answers of all earlier ones have
-    been heard; None: those of all chunks."""
     derived: ClassVar[tuple[str, ...]] = ()
     """Attributes that ``restored`` makes from the others."""
 
@@ -171,6 +168,11 @@ class Method(Proven, ABC):
     @abstractmethod
     def tell(self, total: Any) -> None:
         """Take the sums of the pass."""
+
+    @property
+    def in_a_round(self) -> int:
+        """Chunks that are given their own at the same time, when all earlier answers are known."""
+        return self.setting.in_a_round
 
     def own(self, chunk: int) -> Any:
         """What the chunk of this number is given of its own; asked for in the order of the chunks."""

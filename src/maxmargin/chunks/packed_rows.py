@@ -18,7 +18,7 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.chunks.chunk import Chunk, labels_of, nbytes_of
-from maxmargin.chunks.passes import LEAST_AT_ONCE, in_order
+from maxmargin.chunks.passes import in_order
 from maxmargin.problem.rows import Rows
 from maxmargin.types import Vector
 
@@ -153,18 +153,12 @@ class PackedPasses:
 
     def __init__(self, chunks: list[PackedChunk], rows: int, limit: int, workers: int) -> None:
         self._chunks, self._rows, self._limit, self._workers = chunks, rows, limit, workers
-        self.at_once = LEAST_AT_ONCE
 
     def over(
-        self,
-        task: Callable[..., T],
-        *arguments: Any,
-        each: Sequence[Any] | None = None,
-        together: int | None = None,
+        self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
     ) -> Iterator[T]:
         """``task(chunk, *arguments)`` of every chunk, in the order of the chunks."""
-        given = self._chunks, self._workers, self._limit, _of_unpacked, (task, *arguments)
-        return in_order(*given, each, together)
+        return in_order(self._chunks, self._workers, self._limit, _of_unpacked, (task, *arguments), each)
 
     def rows(self) -> int:
         """The number of all rows."""

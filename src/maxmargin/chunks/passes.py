@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One function over all chunks: the only thing that a fit asks of whatever holds the data.
 
-A ``Passes`` of another kind, say on a cluster, is a class with what the protocol has:
+A ``Passes`` of another kind, say on a cluster, is a class with the two methods of the protocol:
 
 * ``over(task, *arguments)`` calls ``task(chunk, *arguments)`` for every chunk and yields the answers *in
   the order of the chunks*, whatever the order in which they are computed. The task is a function of a
@@ -9,10 +9,8 @@ A ``Passes`` of another kind, say on a cluster, is a class with what the protoco
   next. A task that fails raises its exception from ``over``.
 * ``over(task, *arguments, each=own)`` does so with ``task(chunk, *arguments, own[k])`` for chunk number k.
   Only fits on more columns than a Hessian can have ask for this.
-* ``over(task, *arguments, each=own, together=m)`` does so in rounds of m chunks. ``own[k]`` is asked for,
-  in the order of the chunks, when all answers of the rounds before that of k have been taken: so it may
-  hang on these, whoever computes them.
-* ``at_once`` is the number of chunks of such a round.
+  Where ``own`` is a ``Rounds``, ``own[k]`` is asked for in the order of the chunks, when all answers of the
+  rounds before that of k have been taken: it may hang on these, whoever computes them.
 * ``rows()`` is the number of all rows, or None where nobody knows it yet.
 
 Chunks must be the same in every pass: their number, order and values. Then the sums of a fit have the same
@@ -21,6 +19,7 @@ bits for one worker, two or four. Whoever stops iterating gives the pass up, and
 
 from __future__ import annotations
 
+from abc import ABC
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -40,25 +39,22 @@ chunk of packed data. Pages that go back to the system after each chunk cost a t
 come again, since the system clears them."""
 
 
-LEAST_AT_ONCE = 4
-"""Chunks of a round of wide data, at least: so many threads have work, and the bits of a fit are the same
-for any smaller number of them."""
+IN_A_ROUND = 4
+"""Chunks of a round where nobody says how many: so many threads have work, and the bits of a fit are the
+same for any smaller number of them."""
+
+
+class Rounds(Sequence[Any], ABC):
+    """What chunks are given of their own, in rounds of so many chunks."""
+
+    size: int
 
 
 class Passes(Protocol):
     """Whatever can run a function over all chunks, again and again."""
 
-    @property
-    def at_once(self) -> int:
-        """Chunks that may be at work at the same time; the bits of fits on many columns hang on it."""
-        ...
-
     def over(
-        self,
-        task: Callable[..., T],
-        *arguments: Any,
-        each: Sequence[Any] | None = None,
-        together: int | None = None,
+        self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
     ) -> Iterator[T]:
         """``task(chunk, *arguments)`` of every chunk, in the order of the chunks."""
         ...
@@ -78,17 +74,12 @@ class LocalPasses:
 
     def __init__(self, chunks: Chunks, workers: int | None = None) -> None:
         self.chunks, self.workers = chunks, workers or default_threads()
-        self.at_once = LEAST_AT_ONCE
 
     def over(
-        self,
-        task: Callable[..., T],
-        *arguments: Any,
-        each: Sequence[Any] | None = None,
-        together: int | None = None,
+        self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
     ) -> Iterator[T]:
         """``task(chunk, *arguments)`` of every chunk, in the order of the chunks."""
-        return in_order(self.chunks, self.workers, self.chunks.memory, task, arguments, each, together)
+        return in_order(self.chunks, self.workers, self.chunks.memory, task, arguments, each)
 
     def rows(self) -> int | None:
         """The number of all rows, if the chunks know it."""
@@ -102,7 +93,6 @@ def in_order(
     task: Callable[..., T],
     arguments: tuple[Any, ...],
     each: Sequence[Any] | None = None,
-    together: int | None = None,
 ) -> Iterator[T]:
     """``task(chunk, *arguments)`` of every chunk, in the order of the chunks, by so many threads.
 
@@ -114,7 +104,7 @@ def in_order(
     with ThreadPoolExecutor(others) as pool, one_blas_thread():
         try:
             for number, chunk in enumerate(chunks):
-                if together is not None and number % together == 0:
+                if isinstance(each, Rounds) and number % each.size == 0:
                     while waiting:
                         yield waiting.popleft().result()
                 own = () if each is None else (each[number],)

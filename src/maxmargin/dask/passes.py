@@ -22,7 +22,7 @@ from distributed.protocol.pickle import dumps, loads
 
 import dask
 from maxmargin.chunks.chunk import Chunk
-from maxmargin.chunks.passes import LEAST_AT_ONCE
+from maxmargin.chunks.passes import IN_A_ROUND, Rounds
 from maxmargin.chunks.source import joined
 from maxmargin.dask.parts import Part, known_rows, places_of, plain_parts, row_counts
 from maxmargin.tools.one_blas_thread import one_blas_thread
@@ -97,16 +97,11 @@ class DaskPasses:
             ]
         self._counts = list(counts)
         # More threads than these would have no work in a round: then all partitions are one.
-        few = sum(threads.values()) <= LEAST_AT_ONCE
-        self.at_once = LEAST_AT_ONCE if few else max(LEAST_AT_ONCE, len(self._counts))
+        self.in_a_round = IN_A_ROUND if sum(threads.values()) <= IN_A_ROUND else len(self._counts)
         self._first = list(accumulate(counts, initial=0))
 
     def over(
-        self,
-        task: Callable[..., T],
-        *arguments: Any,
-        each: Sequence[Any] | None = None,
-        together: int | None = None,
+        self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
     ) -> Iterator[T]:
         """``task(chunk, *arguments)`` of every partition that has rows, in their order."""
         shared: bytes | Future = dumps((task, arguments))
@@ -117,7 +112,7 @@ class DaskPasses:
         place = dict(enumerate(places))  # of a partition among those that have rows
         waiting: deque[tuple[list[_Group], list[Future]]] = deque()
         try:
-            for batch, asked in self._waves(together):
+            for batch, asked in self._waves(each):
                 own = {k: () if each is None else (each[place[k]],) for k in sorted(asked)}
                 calls = []
                 for one in batch:
@@ -125,7 +120,7 @@ class DaskPasses:
                     calls.append((one.parts, about, shared))
                 with dask.config.set(_LARGE_GRAPH):
                     waiting.append((batch, self._submit(_answers, calls)))
-                if together is not None or len(waiting) == 2:
+                if isinstance(each, Rounds) or len(waiting) == 2:
                     yield from self._answers(waiting)
             while waiting:
                 yield from self._answers(waiting)
@@ -137,16 +132,16 @@ class DaskPasses:
         """The number of all rows."""
         return self._first[-1]
 
-    def _waves(self, together: int | None) -> Iterator[tuple[list[_Group], set[int]]]:
+    def _waves(self, each: Sequence[Any] | None) -> Iterator[tuple[list[_Group], set[int]]]:
         """What is submitted at once, and the partitions with rows that are asked: a batch, or a round."""
-        full = [k for k, count in enumerate(self._counts) if count]
-        if together is None:
+        if not isinstance(each, Rounds):
             for batch in self._batches:
                 yield batch, {k for one in batch for k in one.numbers if self._counts[k]}
             return
+        full = [k for k, count in enumerate(self._counts) if count]
         groups = [one for batch in self._batches for one in batch]
-        for begin in range(0, len(full), together):
-            asked = set(full[begin : begin + together])
+        for begin in range(0, len(full), each.size):
+            asked = set(full[begin : begin + each.size])
             yield [one for one in groups if not asked.isdisjoint(one.numbers)], asked
 
     def _answers(self, waiting: deque[tuple[list[_Group], list[Future]]]) -> Iterator[Any]:

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How one problem with a kernel is solved: the ways, each of which may fall short, or know that it cannot.
+"""Ways to solve one problem with a kernel where pairs of rows fall short; each may know that it cannot.
 
-Which has its turn when is said by ``kernel_ladder``.
+Which has its turn when is said by the ladder of ``kernel_fit``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model, Status
-from maxmargin.proof.solution import Solution
 from maxmargin.reductions.kernel_values_rounded import is_rounding
 from maxmargin.reductions.linear_kernel import (
     Columns,
@@ -25,63 +23,21 @@ from maxmargin.reductions.linear_kernel import (
     factor_of_values,
     solve_on_columns,
 )
-from maxmargin.solvers import WorkingSet, sizes
+from maxmargin.solvers import sizes
 from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solvers.kernel.kernel_interior_point import KernelInteriorPoint
 from maxmargin.solvers.kernel.kernel_problem import kernel_rows
-from maxmargin.solving.loop import NO_LIMIT, Callback, solve
+from maxmargin.solving.loop import NO_LIMIT
 from maxmargin.solving.ways import Way
-from maxmargin.tools.parameters import changed
 from maxmargin.types import Indices, Vector
+
+if TYPE_CHECKING:
+    from maxmargin.reductions.kernel_fit import Attempt
 
 _LEFT_OUT_AND_RUNS = ((3.0, 1), (1e-2, 1), (1e-6, 2))
 """The shares of the gap for what a factor may leave out, and the runs on its columns. Multipliers of random
 signs at C would see all of that; those at the optimum saw a tenth, but what is left of a smooth kernel is
 smooth, too, and they may see many times its mean."""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """A problem with a kernel, and what there is to solve it with."""
-
-    problem: Problem
-    budget: Budget
-    callback: Callback | None
-    seed: int
-    plain: Callable[[], Problem | None]
-    """The problem on the data themselves, where the kernel is their inner product; else None."""
-    name: str = "The problem"
-    """For the log."""
-    start: Solution | None = None
-    """Where to begin as long as nothing is proven."""
-
-    @property
-    def count(self) -> int:
-        """Rows of the kernel matrix."""
-        return kernel_rows(self.problem).count
-
-    def has_all_values(self) -> bool:
-        """Whether all values of the kernel are at hand, or have been computed before time is over.
-
-        Solvers that begin with them ask nobody how long that may take.
-        """
-        kernel_rows(self.problem).all_values(self.budget)
-        return not self.budget.spent
-
-    def go_on(
-        self, way: Way, tol: float, max_steps: int, known: Certificate | None, *, afresh: bool = False
-    ) -> Model:
-        """The model that a way leads to, from what is known, or afresh and never worse than that."""
-        return solve(
-            self.problem,
-            way,
-            tol=tol,
-            max_steps=max_steps,
-            start=None if afresh else self.start if known is None else Solution(alpha=known.alpha),
-            known=known,
-            callback=self.callback,
-            budget=self.budget,
-        )
 
 
 @dataclass(frozen=True)
@@ -91,24 +47,11 @@ class KernelRungs:
     Each is given what is known of the problem, and answers with a model, or with None where it cannot.
     """
 
-    way: Way
-    """On pairs of rows, or what was asked for."""
     tol: float
     cache_size: float
     """Megabytes for values of the kernel."""
     kernel_is_none: bool
     """Whether the function is not shown to be a kernel on the rows."""
-    on_card: bool
-
-    def on_pairs(
-        self, max_steps: int, most_work: float, attempt: Attempt, known: Certificate | None
-    ) -> Model:
-        """Take at most so many steps of the solver, which moves multipliers of pairs of rows."""
-        way = self.way.with_seed(attempt.seed)
-        if isinstance(way.solver, WorkingSet):
-            way = changed(way, solver=replace(way.solver, most_work=most_work, aim=self.tol))
-        tiny = not self.on_card and attempt.count <= sizes.TINY_ROWS
-        return attempt.go_on(way, 0.0 if tiny else self.tol, max_steps, known)
 
     def on_active_sets(self, attempt: Attempt, known: Certificate | None) -> Model | None:
         """Newton's method on the free multipliers, with the whole matrix at hand."""

@@ -21,8 +21,7 @@ from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import all_values
-from maxmargin.reductions.kernel_ladder import KernelLadder, configured
-from maxmargin.reductions.kernel_rungs import Attempt
+from maxmargin.reductions.kernel_fit import Attempt, KernelLadder, configured
 from maxmargin.reductions.one_class import OneClass, with_boundary_inside
 from maxmargin.reductions.regression import Regression
 from maxmargin.solvers import sizes

@@ -194,8 +194,8 @@ def _on_spark(name: str, X: Any, y: Any, best: float, repeat: int) -> Fit:
         "spark.ui.showConsoleProgress": "false",
     }
     builder = SparkSession.builder.master(f"local[{machine.cores()}]")
-    for name, value in options.items():
-        builder = builder.config(name, value)
+    for option, value in options.items():
+        builder = builder.config(option, value)
     spark = builder.getOrCreate()
     with tempfile.TemporaryDirectory() as folder:
         rows = pa.ListArray.from_arrays(

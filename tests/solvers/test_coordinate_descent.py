@@ -495,3 +495,12 @@ def test_threads_copy_the_same_columns(dense, zeros):
     for other in results[1:]:
         for ours, theirs in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.filterwarnings("error")
+def test_multipliers_whose_share_of_the_costs_rounds_to_0_have_a_best_multiple():
+    X, y = np.array([[1.0], [-2.0], [3.0]]), np.array([1.0, -1.0, 1.0])
+    problem = Problem.of(X, y, 1e6, loss="logistic", penalty="l1", intercept="none")
+    alpha = np.array([5e-324, 0.25, 0.5])
+    w = problem.rows.combine(alpha * problem.y)
+    assert 0.0 < problem.best_multiple(alpha, w) <= 0.5  # with more, |w| would be above 1

@@ -427,7 +427,8 @@ class Problem:
 
         def slope(t: float) -> float:
             taken = t * shares
-            return -core.dot(own, np.log(taken / (1.0 - taken))) - fixed
+            with np.errstate(divide="ignore"):  # a share that rounds to 0 or 1 pulls without end
+                return -core.dot(own, np.log(taken / (1.0 - taken))) - fixed
 
         if slope(most) >= 0.0:
             return most

@@ -228,21 +228,18 @@ class AddedAscent(Method):
         self.centre = self.points[0][1]
         self.spread = 0.1
         self.mean, self.mean_weight = self.points[0], 0.0
-        nowhere: Point = (np.zeros(self.setting.facts.columns), 0.0)
-        self.at = self.last = self.ahead = nowhere
+        self.at = self.last = self.ahead = (np.zeros(self.setting.facts.columns), 0.0)
         """w and sum_i alpha_i y_i: of alpha, of the one before, of z."""
-        self.added = self.of_round = nowhere
-        """What the rounds of this pass have added to them before the present one, and what that adds."""
-        self.lengths, self.ratio = 0.0, 0.0
-        """The sum of |v|^2 over the chunks of a round; and the largest of |sum v|^2 as a share of it."""
 
     def ask(self) -> AscentAsk:
         """What the next pass has to find out."""
         ahead = self.ahead[0], self._intercept(self.ahead[1])
         seed = self.setting.seed + self.made
-        # What a pass that was given up has added is gone.
-        self.added = self.of_round = (np.zeros(self.setting.facts.columns), 0.0)
+        nowhere: Point = (np.zeros(self.setting.facts.columns), 0.0)
+        self.added = self.of_round = nowhere
+        """What the rounds of this pass have added to w before the present one, and what that adds."""
         self.lengths, self.ratio = 0.0, 0.0
+        """The sum of |v|^2 over the chunks of a round; and the largest of |sum v|^2 as a share of it."""
         # The logistic loss has no multiplier at a wall, so that no row is more in the way than others.
         most = 0 if self.stated.loss == "logistic" else self.setting.band_rows // self.setting.facts.chunks
         return AscentAsk(self.points, ahead, self.beta, self.damping, self.reach, seed, most)
@@ -309,13 +306,12 @@ class AddedAscent(Method):
         assert self.alphas is not None
         step = local[0] - self.ahead[0]
         self._end_round()
-        ratio, self.ratio, self.added = self.ratio, 0.0, (0.0 * step, 0.0)
         onwards = found[0] - self.at[0]
         back = -core.dot(step, onwards) - self.reach * (local[1] - self.ahead[1]) * (found[1] - self.at[1])
         # Where rows are settled together, the pass was no step of the method that momentum speeds up.
-        if total.near or back > 0.0 or ratio > self.damping:
+        if total.near or back > 0.0 or self.ratio > self.damping:
             self.theta = 1.0
-        self.damping = min(max(self.damping, _SPARE * ratio), float(self.in_a_round))
+        self.damping = min(max(self.damping, _SPARE * self.ratio), float(self.in_a_round))
         self.before, self.alphas = self.alphas, total.alphas
         self.last, self.at = self.at, found
         self.centre = self._intercept(found[1])

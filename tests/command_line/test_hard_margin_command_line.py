@@ -82,3 +82,9 @@ def test_inseparable_data_on_the_command_line(run, tmp_path):
     assert "cannot be separated" in err
     assert "finite value" in err
     assert not (tmp_path / "model.mm").exists()
+
+
+def test_a_cost_that_float64_has_no_room_for_names_the_option(run, data):
+    code, out, err = run("train", data, "-o", data.with_name("model.mm"), "-C", "1e300")
+    assert (code, out) == (2, "")
+    assert "the hard margin, -C inf." in err

@@ -33,7 +33,7 @@ _LARGEST_PRODUCT = 1e150
 """The largest length of a w: its square is just a number of float64."""
 _SCALE = "Scale the features, for instance by sklearn.preprocessing.StandardScaler or MaxAbsScaler."
 _KERNEL = "Scale the features, or use a smaller gamma, coef0 or degree."
-_HARD = "A C without end leads to the hard margin, LinearSVC(C=numpy.inf)."
+_HARD = "A C without end leads to the hard margin, C=numpy.inf."
 NOT_STORED = "Stored rows are needed here: write the monomials out, with expand()."
 CompiledRows = core.Data | core.MonomialData
 Matrix = NDArray[np.float64]

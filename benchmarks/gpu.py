@@ -321,7 +321,7 @@ their matrix of 4 TB has no room. Card: {card}. {facts}.
 
 The tests that need a card were run on it on {date}: {tests}. Those of the programs themselves under
 compute-sanitizer: {sanitized}.
-The least that has to be done, and what is missed, is on [the page of limits](limits.md#on-a-gpu)."""
+The least that has to be done, and what is missed, is on [the page of limits](limits/gpu.md)."""
 
 
 _OF_CUML = """cuML's `LinearSVC` (L-BFGS on the primal problem in single precision, at most 2,000 steps)

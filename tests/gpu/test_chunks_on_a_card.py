@@ -136,7 +136,8 @@ def test_every_pass_sees_the_same_bits(map, loss, monkeypatch, card):
         assert len(seen[0]) == 5
         assert all(one == seen[0] for one in seen[1:])
         assert card.received == 5 * len(seen)  # each chunk goes there and comes back once in each pass
-    parts = np.split(as_mapped_there(features, X), range(700, ROWS, 700))
+    # The last bits of a mapped row may depend on the rows beside it, so each chunk is mapped by itself.
+    parts = [as_mapped_there(features, part) for part in np.split(X, range(700, ROWS, 700))]
     assert seen[0] == [hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest() for part in parts]
 
 

@@ -103,10 +103,11 @@ def _rounds(
 def _one_walk(data: datasets.DataSet, walk: Walk) -> None:
     from maxmargin import Problem, Solution, certify, path, solve, whole_path
     from maxmargin.core import Budget
+    from maxmargin.solvers.dual_coordinate_ascent import smaller_copy
 
     y = np.where(data.y == data.classes[1], 1.0, -1.0)
     problem = Problem.of(data.X, y, loss=walk.loss)
-    _ = problem.rows.squared_norms, problem.rows.without_private_columns  # which all fits share
+    _ = problem.rows.squared_norms, smaller_copy(problem.rows)  # which all fits share
     walk.cold_steps = 0
     for k, C in enumerate(COSTS):
         here = problem.with_costs_times(C)

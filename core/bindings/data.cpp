@@ -12,6 +12,7 @@
 #include "bindings/modules.hpp"
 #include "data/columns.hpp"
 #include "data/private_columns.hpp"
+#include "data/short_rows.hpp"
 #include "data/taken_rows.hpp"
 #include "data/transposed.hpp"
 #include "loops/loops.hpp"
@@ -183,6 +184,16 @@ Data Data::twinned() const {
   });
 }
 
+std::optional<Data> Data::in_single_precision(const Budget& budget) const {
+  const auto* const rows = std::get_if<SparseRows<double>>(&stored_rows_);
+  if (rows == nullptr) return std::nullopt;
+  using Kept = std::pair<LargeArray<float>, std::shared_ptr<const void>>;
+  const auto kept = std::make_shared<const Kept>(maxmargin::in_single_precision(*rows, budget), owner());
+  const SparseRows<float> brief{kept->first.get(), rows->indices, rows->offsets,
+                                rows->count,       rows->columns, rows->shift};
+  return Data(brief, kept, sorted_);
+}
+
 std::optional<Data> Data::without_zeros(const Budget& budget) const {
   return visit([&]<class Rows>(const Rows& rows) -> std::optional<Data> {
     if constexpr (kDense<Rows>) {
@@ -228,6 +239,7 @@ void bind_data(nb::module_& m) {
       .def_static("sparse", &Data::sparse, "values"_a, "indices"_a, "offsets"_a, "columns"_a)
       .def_prop_ro("sorted", &Data::sorted);
   define_loop(data, "without_zeros", {"budget"}, &Data::without_zeros);
+  define_loop(data, "in_single_precision", {"budget"}, &Data::in_single_precision);
   define_loop(data, "take", {"order"}, &Data::take);
   define_loop(data, "transposed", {"budget"}, &Data::transposed);
   define_loop(data, "take_scaled", {"order", "factors", "squares", "mixed", "budget"}, &Data::take_scaled);

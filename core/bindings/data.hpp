@@ -82,6 +82,10 @@ class Data : public AnyData {
   // Two rows in turn for each one of these, which share its values.
   Data twinned() const;
 
+  // The rows with values in single precision, which share all else with these; or nothing, where the values
+  // are that already, or every row has one in every column.
+  std::optional<Data> in_single_precision(const Budget& budget) const;
+
   // A copy of some rows, in the order given.
   Data take(const ConstIndices& order) const;
 

@@ -9,6 +9,7 @@
 #include "bindings/data.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
+#include "linear/column_jump.hpp"
 #include "linear/momentum.hpp"
 #include "loops/loops.hpp"
 
@@ -164,6 +165,20 @@ void bind_first_order(nb::module_& m) {
       },
       "data"_a, "labels"_a, "order"_a, "w"_a, "mistakes"_a, nb::kw_only(), "bias_feature"_a, "beta"_a,
       "budget"_a, Released());
+
+  define_loop(m, "conjugate_gradients_on_columns",
+              {"columns", "some", "diagonal", "roots", "left", "step", "image", "most", "enough", "budget"},
+              [](const AnyData& columns, const ConstIndices& some, const ConstVector& diagonal,
+                 const ConstVector& roots, const Vector& left, const Vector& step, const Vector& image,
+                 Integer most, double enough, const Budget& budget) {
+                const Integer size = length(left);
+                const JumpSystem system{columns.row_numbers(some), per_row(diagonal, size),
+                                        columns.per_column(roots)};
+                require(size == length(some) || size == length(some) + 1,
+                        "a number for each column is needed, and perhaps one for the intercept");
+                conjugate_gradients(columns.rows(), system, span(left), per_row(step, size),
+                                    columns.per_column(image), most, enough, budget);
+              });
 }
 
 }  // namespace maxmargin

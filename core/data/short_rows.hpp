@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "data/rows.hpp"
+#include "machine/budget.hpp"
 #include "machine/large_array.hpp"
+#include "machine/threads.hpp"
 
 namespace maxmargin {
 
@@ -27,5 +29,15 @@ struct ShortRows {
       indices = large_array<std::int32_t>(stored);
   }
 };
+
+// The values in single precision, for rows that go on sharing their columns.
+inline LargeArray<float> in_single_precision(const SparseRows<double>& rows, const Budget& budget) {
+  const Integer stored = rows.stored();
+  auto values = large_array<float>(static_cast<std::size_t>(stored));
+  in_parallel(budget.threads_for(stored), stored, [&](Integer, Integer begin, Integer end) {
+    for (Integer k = begin; k < end; ++k) values[k] = static_cast<float>(rows.values[k]);
+  });
+  return values;
+}
 
 }  // namespace maxmargin

@@ -423,3 +423,26 @@ def test_private_columns_give_the_same_optimum(loss, intercept, value_type):
 def test_a_matrix_without_rows_may_have_any_strides():
     none = np.lib.stride_tricks.as_strided(np.zeros(2), (0, 2), (0, 0))
     assert core.Data.dense(none).count == 0
+
+
+def test_sparse_rows_in_single_precision_share_their_columns():
+    matrix = sparse.random_array((50, 40), density=0.2, rng=13, format="csr") * (1.0 / 3.0)
+    single = Rows(matrix).in_single_precision
+    w, out = np.random.default_rng(13).normal(size=40), np.empty(50)
+    core.scores(single, w, out, core.Budget(np.inf, 1))
+    np.testing.assert_allclose(
+        out, matrix.astype(np.float32).astype(np.float64) @ w, rtol=1e-12, atol=1e-14
+    )
+    assert np.abs(out - matrix @ w).max() > 1e-10
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e20])
+def test_values_that_single_precision_has_no_room_for_stay(scale):
+    matrix = sparse.random_array((50, 40), density=0.2, rng=13, format="csr") * scale
+    assert Rows(matrix).in_single_precision is None
+
+
+def test_there_is_no_copy_of_what_is_short_already():
+    matrix = sparse.random_array((50, 40), density=0.2, rng=13, format="csr")
+    assert Rows(matrix.astype(np.float32)).in_single_precision is None
+    assert Rows(X).in_single_precision is None

@@ -504,3 +504,25 @@ def test_multipliers_whose_share_of_the_costs_rounds_to_0_have_a_best_multiple()
     alpha = np.array([5e-324, 0.25, 0.5])
     w = problem.rows.combine(alpha * problem.y)
     assert 0.0 < problem.best_multiple(alpha, w) <= 0.5  # with more, |w| would be above 1
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_conjugate_gradients_over_columns_solve_their_normal_equations(intercept):
+    random = np.random.default_rng(3)
+    A, roots = random.normal(size=(12, 40)), random.uniform(0.5, 1.0, 40)  # columns as rows, and n of them
+    some = np.array([0, 3, 4, 9, 11])
+    of = np.vstack([A[some], roots]) if intercept else A[some]
+    right = random.normal(size=len(of))
+    left, step, image = right.copy(), np.empty(len(of)), np.empty(40)
+    diagonal, budget = np.sum(of**2, axis=1), core.Budget(np.inf, 1)
+    columns = core.Data.dense(A)
+    core.conjugate_gradients_on_columns(
+        columns, some, diagonal, roots, left, step, image, 30, 1e-10, budget
+    )
+    np.testing.assert_allclose(of @ of.T @ step, right, atol=1e-9)
+    np.testing.assert_allclose(image, of.T @ step, atol=1e-12)
+    assert np.abs(left).max() <= 1e-10
+    with pytest.raises(ValueError, match="a number for each column"):
+        core.conjugate_gradients_on_columns(
+            columns, some[:3], diagonal, roots, left, step, image, 30, 0.0, budget
+        )

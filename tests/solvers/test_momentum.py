@@ -10,6 +10,7 @@ from scipy import sparse
 from combinations import every_pair
 from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
+from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.solvers import DualCoordinateAscent
 from maxmargin.solvers.ascent.momentum import LastMove
 from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL, TARGET
@@ -169,6 +170,30 @@ def test_short_rows_do_without():
     assert state.last_move is None
 
 
+def test_it_begins_where_the_gap_falls_slowly():
+    random = np.random.default_rng(6)
+    X = sparse.random_array((2000, 400), density=0.1, rng=6, format="csr")
+    y = np.sign(X @ random.normal(size=400) + 0.1 * random.normal(size=2000))
+    begun, sweeps = {}, {}
+    for C in (0.01, 10.0):  # with the small one, sweeps leave less than half of the gap
+        problem = Problem.of(X, y, C, loss="squared_hinge")
+        for momentum in (True, False):
+            solver = DualCoordinateAscent(momentum=momentum, extrapolation=False, warm_up=False)
+            state, begun[C, momentum], sweeps[C, momentum] = solver.init(problem, None), False, 0
+            while solver.report(state).gap > 1e-3:
+                state = solver.step(problem, state, core.ALL_CORES)
+                begun[C, momentum] |= state.last_move is not None
+                sweeps[C, momentum] += 1
+    assert [case for case, has_begun in begun.items() if has_begun] == [(10.0, True)]
+    assert sweeps[10.0, True] < 0.5 * sweeps[10.0, False]
+
+
+def test_a_visit_of_a_twin_reads_its_example():
+    X, y = images(n=40)
+    rows = Problem.of(X, y, 1.0).rows
+    assert TwinRows(rows).row_length == rows.row_length == 120.0
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_sweeps_soon_leave_out_most_rows_that_are_no_support_vectors(loss):
     random = np.random.default_rng(5)
@@ -192,7 +217,7 @@ def test_steps_are_exact_where_momentum_looks_ahead(loss):
     X = random.normal(size=(200, 100))
     y = np.sign(X @ random.normal(size=100) + random.normal(size=200))
     ends = {}
-    for columns in (100, 20):  # of which momentum is worth it for the longer rows alone
+    for columns in (100, 4):  # of which momentum is worth it for the longer rows alone
         problem = Problem.of(X[:, :columns], y, C=0.1, loss=loss)
         for relaxation in (None, 1.0):
             solver = DualCoordinateAscent(relaxation=relaxation, shrinking=False, warm_up=False)
@@ -202,4 +227,4 @@ def test_steps_are_exact_where_momentum_looks_ahead(loss):
             assert (state.last_move is not None) == (columns == 100)
             ends[columns, relaxation] = state.coordinates[:, ALPHA].copy()
     np.testing.assert_array_equal(ends[100, None], ends[100, 1.0])
-    assert np.abs(ends[20, None] - ends[20, 1.0]).max() > 1e-6
+    assert np.abs(ends[4, None] - ends[4, 1.0]).max() > 1e-6

@@ -124,6 +124,7 @@ def test_dual_coordinate_ascent(data, loss, intercept, reach, order, relaxation,
         shrinking=False,
         warm_up=False,
         extrapolation=False,
+        momentum=False,
         bias_reach=reach,
         seed=SEED,
     )

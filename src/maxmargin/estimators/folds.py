@@ -31,6 +31,7 @@ from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.reductions.decompositions import decomposition
 from maxmargin.reductions.linear_fit import Begin, linear_tolerance
+from maxmargin.solvers.dual_coordinate_ascent import smaller_copy
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.types import Indices, Vector
 
@@ -66,7 +67,7 @@ class Data:
             card = card_for(self.device, self.X)
             # validate_data has looked
             self.made = Rows(self.X, check_finite=False) if card is None else rows_on(card, self.X)
-            _ = self.made.squared_norms, self.made.without_private_columns
+            _ = self.made.squared_norms, smaller_copy(self.made)
         return self.made
 
     def __getstate__(self) -> dict[str, Any]:

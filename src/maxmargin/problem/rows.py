@@ -31,6 +31,8 @@ LARGEST = 1e100
 """The largest sum of costs, length of a row and value of the constant feature."""
 _LARGEST_PRODUCT = 1e150
 """The largest length of a w: its square is just a number of float64."""
+_LEAST_SINGLE, _MOST_SINGLE = 1e-15, 1e15
+"""Lengths of the longest row between which float32 has room for all values that matter beside it."""
 _SCALE = "Scale the features, for instance by sklearn.preprocessing.StandardScaler or MaxAbsScaler."
 _KERNEL = "Scale the features, or use a smaller gamma, coef0 or degree."
 _HARD = "A C without end leads to the hard margin, C=numpy.inf."
@@ -116,6 +118,11 @@ class RowSpace(ABC):
     @abstractmethod
     def stored(self) -> int:
         """Number of stored values: the cost of one pass."""
+
+    @property
+    def row_length(self) -> float:
+        """Stored values that a visit of a row reads, on average."""
+        return self.stored / max(self.count, 1)
 
     @abstractmethod
     def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
@@ -276,6 +283,11 @@ class RowSpace(ABC):
     @property
     def without_private_columns(self) -> tuple[core.AnyData, Vector] | None:
         """A smaller copy of the rows for dual methods, or None where there is none."""
+        return None
+
+    @property
+    def in_single_precision(self) -> core.Data | None:
+        """The rows with values in float32, which share all else with these; None where that is no copy."""
         return None
 
     @property
@@ -521,6 +533,16 @@ class Rows(RowSpace):
         if isinstance(self._compiled, core.MonomialData):
             return None
         return core.without_private_columns(self._compiled, core.ALL_CORES)
+
+    @cached_property
+    def in_single_precision(self) -> core.Data | None:
+        """Sparse rows with their values in float32, which share their columns with these.
+
+        None where the values are that already, or where float32 has no room for those that matter.
+        """
+        if not self.is_stored or not _LEAST_SINGLE <= self.largest_length <= _MOST_SINGLE:
+            return None
+        return self.stored_data.in_single_precision(core.ALL_CORES)
 
 
 def _sparse_data(matrix: Any) -> core.Data:

@@ -44,6 +44,11 @@ class TwinRows(RowSpace):
         return self.examples.stored
 
     @property
+    def row_length(self) -> float:
+        """Stored values that a visit of a row reads, on average: those of its example."""
+        return self.examples.row_length
+
+    @property
     def longest(self) -> int:
         """The largest number of values that a row has."""
         return self.examples.longest
@@ -156,6 +161,12 @@ class TwinRows(RowSpace):
     def compiled(self) -> CompiledRows:
         """The rows as the core reads them."""
         return self.stored_data if self.is_stored else super().compiled
+
+    @cached_property
+    def in_single_precision(self) -> core.Data | None:
+        """The rows with the examples' values in float32."""
+        data = self.examples.in_single_precision
+        return None if data is None else data.twinned()
 
     @property
     def offers_samples(self) -> bool:

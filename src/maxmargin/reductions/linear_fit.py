@@ -30,7 +30,7 @@ from maxmargin.reductions.hard_margin import solve_hard_margin
 from maxmargin.solvers import AnySolver, AugmentedLagrangian, Newton, sizes
 from maxmargin.solvers.ascent.pulled_intercept import first_reach
 from maxmargin.solvers.ascent.warm_up import visits_to_cross
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent, smaller_copy
 from maxmargin.solvers.second_order.opening import sample_size
 from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, ROUNDING, solve
 from maxmargin.solving.ways import Running, Way, find_way, solve_each
@@ -102,7 +102,7 @@ class LinearFit:
         if None in self._solved and problems.several:
             # Shared by all classes, so made before they start side by side.
             _ = self.running.seed, rows.squared_norms
-            _ = rows.by_columns if self._visits_columns else rows.without_private_columns
+            _ = rows.by_columns if self._visits_columns else smaller_copy(rows)
         self._coefficients = np.empty((len(problems) if problems.several else 0, rows.columns))
         threads = 1 if rows.stored <= sizes.ONE_THREAD_VALUES else self.running.threads()
         models = solve_each(len(problems), self._solve_one, self.running.seconds, threads)

@@ -13,6 +13,7 @@ from maxmargin.problem import Problem
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Record, Trace
 from maxmargin.solvers import AnySolver
+from maxmargin.solvers.dual_coordinate_ascent import smaller_copy
 from maxmargin.solving.loop import solve
 from maxmargin.types import Vector
 
@@ -29,7 +30,7 @@ def states(
     if refusal is not None:
         raise ValueError(refusal)
     # Shared by all solvers, so that the first one does not pay for it.
-    _ = problem.rows.squared_norms, problem.rows.without_private_columns
+    _ = problem.rows.squared_norms, smaller_copy(problem.rows)
     budget = Budget(math.inf, 1)
     spent = 0.0
     before = time.process_time()

@@ -45,6 +45,8 @@ _SMALL, _SLOW, _STUCK = 1e-2, 0.85, 0.95
 need help."""
 _NUMBERS_PER_ROW, _NUMBERS_PER_VISITED_ROW = 3, 10
 """Numbers that are held while an extrapolation is made, beside the moves and w."""
+_NUMBERS_OF_MOMENTUM = 3
+"""Numbers for each row that momentum holds: a multiplier, and its place in two orders."""
 _MOST_MOVES = 10
 """Moves that are kept."""
 _MOST_ROUNDS = 3
@@ -279,7 +281,7 @@ def go_to_best_combination(problem: Problem, state: State, budget: Budget) -> No
 def _is_due(problem: Problem, state: State) -> bool:
     """Whether the gap falls slowly, or the move that has begun is long enough; counts one more sweep."""
     state.sweeps_of_move += 1
-    state.read_in_move += problem.rows.stored * len(state.visits.order) / problem.rows.count
+    state.read_in_move += problem.rows.row_length * len(state.visits.order)
     if state.moves is None:
         # A sweep over all rows sees more of the gap than the one before did.
         slow = _SLOW if state.relative_gap < _SMALL else _STUCK
@@ -293,9 +295,9 @@ def most_moves(problem: Problem, state: State) -> int:
 
     A smaller copy may be held already, and to extrapolate takes a change of w and a few numbers per row.
     """
-    room = 8 * problem.rows.stored  # bytes: a value and its index
-    if state.data is not problem.rows.compiled:
-        room -= (8 if state.data.columns > np.iinfo(np.uint16).max else 6) * state.data.stored
+    room = 8 * problem.rows.stored - state.copied  # bytes: a value and its index
     visited = max(len(state.visits.order), 1)
+    if state.last_move is not None:
+        room -= 8 * (len(state.w) + _NUMBERS_OF_MOMENTUM * problem.rows.count)
     room -= 8 * (len(state.w) + _NUMBERS_PER_ROW * problem.rows.count + _NUMBERS_PER_VISITED_ROW * visited)
     return max(0, min(_MOST_MOVES, room // (2 * 8 * visited)))

@@ -26,16 +26,23 @@ from maxmargin.types import Indices, Vector
 
 _READ_PER_ROW, _READ_PER_COLUMN = 60, 30
 """Stored values that a sweep must read for a row, and for a column, for going on to be cheap beside it."""
+_SLOW = 0.5
+"""The share of the gap that a sweep must leave for going on to save sweeps, where it is not as cheap."""
+_READ_WHERE_SLOW = 4
+"""Stored values that a sweep must read for a row and a column then."""
 
 
 def go_on(problem: Problem, state: State) -> None:
-    """Go further along the way of the last sweep, where that is cheap; and the next one begins here."""
-    visited, row_length = len(state.visits.order), problem.rows.stored / problem.rows.count
-    cheap = (row_length - _READ_PER_ROW) * visited >= _READ_PER_COLUMN * len(state.w)
-    if not cheap:
+    """Go further along the way of the last sweep, where that pays; and the next one begins here."""
+    rows, visited = problem.rows, len(state.visits.order)
+    # Sweeps over all twins read the values of two rows once.
+    cheap = (rows.stored / rows.count - _READ_PER_ROW) * visited >= _READ_PER_COLUMN * len(state.w)
+    pays = (rows.row_length - _READ_WHERE_SLOW) * visited >= _READ_WHERE_SLOW * len(state.w)
+    if not (cheap or pays):
         state.last_move = None
     elif state.last_move is None:
-        state.last_move = LastMove(state.alpha, state.w, state.visits.order)
+        if cheap or state.left > _SLOW:
+            state.last_move = LastMove(state.alpha, state.w, state.visits.order)
     else:
         state.intercept.b, gain = state.last_move.go_on(
             state.data,

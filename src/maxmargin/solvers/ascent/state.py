@@ -34,7 +34,7 @@ class State:
     """The state of the ascent."""
 
     data: AnyData
-    """The rows that are swept: the problem's, or a smaller copy without private columns."""
+    """The rows that are swept: the problem's, or a smaller copy."""
     coordinates: Vector
     """One line per row: see the column names above."""
     w: Vector
@@ -54,6 +54,8 @@ class State:
     """Whether a sweep over all rows changed nothing beyond rounding."""
     private: Vector | float = 0.0
     """What the columns left out of ``data`` add to the diagonal."""
+    copied: int = 0
+    """The bytes of a smaller copy."""
     stage: int = 0
     """Stages of the warm-up that are left: C is divided by 4^stage; 0 when it is over."""
     stage_sweeps: int = 0
@@ -112,7 +114,7 @@ class State:
         if self.relative_gap >= _FLOAT32_IS_EXHAUSTED or self.data is rows.compiled:
             return
         if rows.dtype != np.float32:
-            self.data, self.private = rows.compiled, 0.0
+            self.data, self.private, self.copied = rows.compiled, 0.0, 0
             self.set_costs(problem)
             self.restore_w(problem)
             self.moves = self.last_move = None

@@ -71,16 +71,18 @@ def best_move(
     thresholds: Vector,
     gradient: Vector,
     effect_of: Callable[[Vector], tuple[Vector, float]],
+    image: Vector | None = None,
 ) -> tuple[Vector, Vector] | None:
     """The point that a step leads to, and the effect of the move; None where the model does not fall.
 
     It is the best one on the line, or the one at which all that would cross 0 are there: many columns can
     leave at once. ``effect_of`` has, for a change, whatever follows from it linearly, and its ``d' H d``.
+    What follows from the step may be known: its ``image``, whose square is that.
     """
     slope = core.dot(step, gradient + thresholds * np.sign(before))
     if not (np.isfinite(step).all() and slope < 0.0):
         return None
-    effect, curvature = effect_of(step)
+    effect, curvature = effect_of(step) if image is None else (image, core.dot(image, image))
     crosses = (before * step < 0.0) & (thresholds > 0.0)
     ends = np.divide(-before, step, out=np.full(len(step), np.inf), where=crosses)
     share, last = share_of_line(slope, curvature, ends, 2.0 * thresholds * np.abs(step))

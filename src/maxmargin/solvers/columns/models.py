@@ -215,24 +215,13 @@ class ScaledColumns:
                 image += change[-1] * self.roots
             return image, core.dot(image, image)
 
-        slopes = gradient + thresholds * np.sign(before)
-        step, left = np.zeros_like(before), -slopes
-        direction, last = np.zeros_like(before), np.inf
+        left = -(gradient + thresholds * np.sign(before))
+        step, image = np.empty_like(before), np.empty_like(self.roots)
         enough = enough or SOLVED * float(np.abs(left).max())
-        for _ in range(gradients):
-            if self.budget.spent or float(np.abs(left).max()) <= enough:
-                break
-            scaled = left / diagonal
-            size = core.dot(left, scaled)
-            direction = scaled + (size / last) * direction
-            image, curvature = effect_of(direction)
-            if not curvature > 0.0:
-                break
-            last, share = size, size / curvature
-            step += share * direction
-            turned = self._back(image)[some]
-            left -= share * (np.append(turned, core.dot(self.roots, image)) if moves_b else turned)
-        moved = best_move(before, step, thresholds, gradient, effect_of)
+        core.conjugate_gradients_on_columns(
+            self.columns, some, diagonal, self.roots, left, step, image, gradients, enough, self.budget
+        )
+        moved = best_move(before, step, thresholds, gradient, effect_of, image)
         if moved is None:
             return 0.0
         point, effect = moved

@@ -440,6 +440,7 @@ def test_sparse_rows_in_single_precision_share_their_columns():
 def test_values_that_single_precision_has_no_room_for_stay(scale):
     matrix = sparse.random_array((50, 40), density=0.2, rng=13, format="csr") * scale
     assert Rows(matrix).in_single_precision is None
+    assert Rows(wide_and_narrow()[0] * scale).without_private_columns is None
 
 
 def test_there_is_no_copy_of_what_is_short_already():

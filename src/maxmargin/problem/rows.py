@@ -530,7 +530,7 @@ class Rows(RowSpace):
         Columns that occur in one row only are left out; the second part holds, for every row, the sum
         of their squared values. See core/data/private_columns.hpp.
         """
-        if isinstance(self._compiled, core.MonomialData):
+        if isinstance(self._compiled, core.MonomialData) or not self._fits_single_precision:
             return None
         return core.without_private_columns(self._compiled, core.ALL_CORES)
 
@@ -540,9 +540,14 @@ class Rows(RowSpace):
 
         None where the values are that already, or where float32 has no room for those that matter.
         """
-        if not self.is_stored or not _LEAST_SINGLE <= self.largest_length <= _MOST_SINGLE:
+        if not self.is_stored or not self._fits_single_precision:
             return None
         return self.stored_data.in_single_precision(core.ALL_CORES)
+
+    @property
+    def _fits_single_precision(self) -> bool:
+        """Whether float32 has room for the longest row, and for all that matters beside it."""
+        return _LEAST_SINGLE <= self.largest_length <= _MOST_SINGLE
 
 
 def _sparse_data(matrix: Any) -> core.Data:

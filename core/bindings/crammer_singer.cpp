@@ -60,9 +60,7 @@ void bind_crammer_singer(nb::module_& m) {
         require(static_cast<Integer>(w.shape(0)) == columns && static_cast<Integer>(w.shape(1)) == stride,
                 "a line with a lane for every class is needed for every column");
         require(places.size() == multipliers.size(), "a place for every class of every row is needed");
-        for (const std::int32_t place : span(places)) {
-          require(place >= 0 && place < classes, "a class is out of range");
-        }
+        require(are_classes(span(places), classes), "a class is out of range");
         for (const std::int32_t size : data.per_row(sizes)) {
           require(size >= 2 && size <= classes, "two classes of a row are looked at, at least");
         }

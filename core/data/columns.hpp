@@ -23,6 +23,16 @@ void for_each_value(const SparseRow<Value, Index>& row, const Visit& visit) {
   for (Integer k = 0; k < row.count; ++k) visit(static_cast<Integer>(row.columns[k]), row.values[k]);
 }
 
+// The column of the k-th stored value of a row.
+template <class Value>
+Integer column_of(const DenseRow<Value>&, Integer k) {
+  return k;
+}
+template <class Value, class Index>
+Integer column_of(const SparseRow<Value, Index>& row, Integer k) {
+  return static_cast<Integer>(row.columns[k]);
+}
+
 // Where each column goes, or -1 for columns that are left out because they are the same in all rows.
 using Places = std::vector<Integer>;
 

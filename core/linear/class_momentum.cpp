@@ -50,39 +50,64 @@ struct MovingRow {
   Integer row, first, last;
 };
 
-// Line 1 for one row: a move that no wall stops at once, in place of `move`. Whether it is another one.
-bool leave_walls(const double* beta, double* move, Integer classes, Integer own, double cost) {
-  double given = 0, among = 0;
-  bool changed = false;
-  for (Integer k = 0; k < classes; ++k) {
-    if (k == own) continue;
-    if (beta[k] < 0) {
-      given -= move[k];
-      ++among;
-    } else if (move[k] != 0) {
-      move[k] = 0;
-      changed = true;
-    }
-  }
-  if (given > 0 && beta[own] >= cost) {
-    const double each = given / among;
+// The move of one row since it was last seen, one number for each class.
+class RowMove {
+ public:
+  explicit RowMove(Integer lanes)
+      : move_(static_cast<std::size_t>(lanes)), whole_(move_.size()), moving_(move_.size()) {}
+
+  // Line 1: a move that no wall stops at once. Returns whether it is another one than the whole.
+  bool leave_walls(const double* beta, double* last, Integer classes, Integer own, double cost) {
+    double *const move = move_.data(), *const whole = whole_.data();
+    double given = 0, free = 0, stopped = 0;
+#pragma omp simd reduction(+ : given, free, stopped)
     for (Integer k = 0; k < classes; ++k) {
-      if (k != own && beta[k] < 0) move[k] += each;
+      const double by = beta[k] - last[k], inside = beta[k] < 0 ? by : 0.0;
+      last[k] = beta[k];
+      whole[k] = by;
+      move[k] = inside;
+      given -= inside;
+      free += beta[k] < 0 ? 1.0 : 0.0;
+      stopped += by != inside ? 1.0 : 0.0;
     }
-    given = 0;
+    stopped -= whole[own] != 0 ? 1 : 0;  // the own class takes what the others give
+    const bool is_full = given > 0 && beta[own] >= cost;
+    if (is_full) {
+      const double each = given / free;
+#pragma omp simd
+      for (Integer k = 0; k < classes; ++k) move[k] += beta[k] < 0 ? each : 0.0;
+      given = 0;
+    }
+    move[own] = given;
+    return stopped > 0 || is_full;
   }
-  changed |= move[own] != given;
-  move[own] = given;
-  return changed;
-}
+  // What line 1 has changed.
+  void correction(Integer classes, double* out) const {
+    for (Integer k = 0; k < classes; ++k) out[k] = move_[k] - whole_[k];
+  }
+  double operator[](Integer k) const { return move_[k]; }
+  // The classes that move.
+  std::span<const Integer> moving(Integer classes) {
+    Integer count = 0;
+    for (Integer k = 0; k < classes; ++k) {
+      moving_[count] = k;  // the next is written over one that does not
+      count += move_[k] != 0 ? 1 : 0;
+    }
+    return {moving_.data(), static_cast<std::size_t>(count)};
+  }
+
+ private:
+  std::vector<double> move_, whole_;
+  std::vector<Integer> moving_;
+};
 
 // The moves of all rows.
 class Moving {
  public:
-  void add(Integer i, const double* beta, const double* move, Integer classes, Integer own) {
+  void add(Integer i, const double* beta, RowMove& move, Integer classes, Integer own) {
     const Integer first = static_cast<Integer>(entries_.size());
-    for (Integer k = 0; k < classes; ++k) {
-      if (move[k] != 0 && k != own) entries_.push_back({k, beta[k], move[k]});
+    for (const Integer k : move.moving(classes)) {
+      if (k != own) entries_.push_back({k, beta[k], move[k]});
     }
     if (static_cast<Integer>(entries_.size()) == first) return;
     entries_.push_back({own, beta[own], move[own]});
@@ -118,7 +143,8 @@ double go_on(const StoredRows& rows, const ClassBoxes& boxes, const ClassWeights
   const Integer classes = w.classes;
   const std::span<double> v = before.w, weights{w.values, v.size()};
   const ClassWeights of_v{v.data(), classes, w.stride, w.constant};
-  std::vector<double> move(static_cast<std::size_t>(w.stride), 0.0), correction(move);
+  RowMove move(w.stride);
+  std::vector<double> correction(static_cast<std::size_t>(w.stride), 0.0);
   std::vector<Integer> changed;
   changed.reserve(static_cast<std::size_t>(classes));
   const auto correct = [&](Integer i) {
@@ -134,19 +160,13 @@ double go_on(const StoredRows& rows, const ClassBoxes& boxes, const ClassWeights
     if (boxes.moved[i] == 0) continue;
     boxes.moved[i] = 0;
     const double* const beta = &boxes.multipliers[i * classes];
-    double* const last = &before.multipliers[i * classes];
-    for (Integer k = 0; k < classes; ++k) {
-      move[k] = beta[k] - last[k];
-      last[k] = beta[k];
-      correction[k] = -move[k];
-    }
     const Integer own = boxes.codes[i];
-    if (leave_walls(beta, move.data(), classes, own, boxes.costs[i])) {
-      for (Integer k = 0; k < classes; ++k) correction[k] += move[k];
+    if (move.leave_walls(beta, &before.multipliers[i * classes], classes, own, boxes.costs[i])) {
+      move.correction(classes, correction.data());
       correct(i);
     }
     straight.add(move[own]);
-    moving.add(i, beta, move.data(), classes, own);
+    moving.add(i, beta, move, classes, own);
   }
   straight.add(weights, v);
   ClassParabola inside;
@@ -180,6 +200,7 @@ double go_on(const StoredRows& rows, const ClassBoxes& boxes, const ClassWeights
       }
       const Integer own = moving.own(row).k;
       double given = 0;
+#pragma omp simd reduction(+ : given)
       for (Integer k = 0; k < classes; ++k) given -= k != own ? beta[k] : 0.0;
       beta[own] = std::min(given, boxes.costs[row.row]);
     }

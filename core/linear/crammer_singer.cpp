@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "linear/crammer_singer.hpp"
 
+#include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
-#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -13,76 +11,27 @@
 namespace maxmargin {
 namespace {
 
-constexpr Integer kFew = 64;        // classes of which a row may change the multipliers one by one
 constexpr Integer kLanesOfOne = 8;  // classes that cost no more than one, if their weights lie side by side
-constexpr double kNothing = 1e-15;  // what rounding leaves of a change, in units of the scores
-constexpr double kLittle = 1e-3;    // and at most this share of C, which may be smaller than that
 
-// The numbers of one row, for the classes that are still looked at; the own class is the first of them.
-struct Block {
-  explicit Block(Integer stride)
-      : all(static_cast<std::size_t>(stride)),
-        scores(all.size()),
-        multipliers(all.size()),
-        heights(all.size()),
-        changes(all.size()),
-        all_changes(all.size()) {}
-
-  std::vector<double> all;          // <w_k, x> of all classes and lanes
-  std::vector<double> scores;       // G_k = <w_k, x> + [k != y]
-  std::vector<double> multipliers;  // beta_k
-  std::vector<double> heights;      // D_k, of which the projection takes the tops
-  std::vector<double> changes;      // of the multipliers
-  std::vector<double> all_changes;  // the same in the places of all classes; 0 but while it is used
-};
-
-struct Water {
-  double level;  // theta, below the highest of D, where sum_k max(0, D_k - theta) = volume
-  double above;  // how many D_k are above it
-};
-
-// The level by Michelot's method: what is below the level of those that are left cannot be above the last.
-// Heights count from the highest, which is 0: a volume that is small beside the scores keeps its digits.
-MAXMARGIN_INLINE Water level_of(const double* heights, Integer classes, double volume) {
-  double level = -volume, above = -1;
-  for (;;) {
-    double sum = 0, count = 0;
-#pragma omp simd reduction(+ : sum, count)
-    for (Integer k = 0; k < classes; ++k) {
-      const bool is_above = heights[k] > level;
-      sum += is_above ? heights[k] : 0.0;
-      count += is_above ? 1.0 : 0.0;
-    }
-    if (count == above || count == 0) return {level, std::max(above, 1.0)};
-    above = count;
-    const double next = (sum - volume) / count;
-    if (!(next > level)) return {level, count};
-    level = next;
-  }
-}
-
-// Whether one score is ahead of all others by more than this.
-inline bool is_ahead(const double* scores, Integer classes, double by) {
-  double first = -INFINITY, second = -INFINITY;
-  for (Integer k = 0; k < classes; ++k) {
-    second = std::max(second, std::min(first, scores[k]));
-    first = std::max(first, scores[k]);
-  }
-  return first - second > by;
-}
-
-// scores_a = <w_k, x> for a few classes k = places_a, whose sums stay in registers.
+// scores_a = <w_k, x> for a few classes k = places_a, whose sums stay in registers. In two halves: a sum
+// waits for itself.
 template <Integer kLanes, class OneRow>
 MAXMARGIN_INLINE void few_scores(const OneRow& row, const ClassWeights& w, Integer columns,
                                  const std::int32_t* places, double* scores) {
-  double sums[kLanes] = {};
-  const auto add = [&](Integer column, double x) {
+  double even[kLanes] = {}, odd[kLanes] = {};
+  const auto add = [&](Integer column, double x, double* sums) {
     const double* const weights = w.values + column * w.stride;
     for (Integer a = 0; a < kLanes; ++a) sums[a] += x * weights[places[a]];
   };
-  for_each_value(row, [&](Integer column, auto value) { add(column, static_cast<double>(value)); });
-  if (w.constant != 0) add(columns, w.constant);
-  std::copy_n(sums, kLanes, scores);
+  const Integer size = row.size();
+  Integer k = 0;
+  for (; k + 2 <= size; k += 2) {
+    add(column_of(row, k), static_cast<double>(row.values[k]), even);
+    add(column_of(row, k + 1), static_cast<double>(row.values[k + 1]), odd);
+  }
+  if (k < size) add(column_of(row, k), static_cast<double>(row.values[k]), even);
+  if (w.constant != 0) add(columns, w.constant, odd);
+  for (Integer a = 0; a < kLanes; ++a) scores[a] = even[a] + odd[a];
 }
 
 // scores_a = <w_k, x> for some classes k = places_a.
@@ -98,209 +47,280 @@ void some_scores(const OneRow& row, const ClassWeights& w, Integer columns, cons
   if (w.constant != 0) add(columns, w.constant);
 }
 
-// w_k += changes_a x for some classes k = places_a.
-template <class OneRow>
-void add_to_some(const OneRow& row, const ClassWeights& w, Integer columns, const std::int32_t* places,
-                 Integer count, Block& block) {
-  std::int32_t moved[kFew];
-  double by[kFew];
-  Integer some = 0;
-  for (Integer a = 0; a < count; ++a) {
-    if (block.changes[a] == 0) continue;
-    if (some < kFew) {
-      moved[some] = places[a];
-      by[some] = block.changes[a];
-    }
-    ++some;
-  }
-  if (some <= kFew && 3 * some <= w.stride) {
-    const auto add = [&](Integer column, double x) {
-      double* const weights = w.values + column * w.stride;
-      for (Integer a = 0; a < some; ++a) weights[moved[a]] += x * by[a];
-    };
-    for_each_value(row, [&](Integer column, auto value) { add(column, static_cast<double>(value)); });
-    if (w.constant != 0) add(columns, w.constant);
-    return;
-  }
-  for (Integer a = 0; a < count; ++a) block.all_changes[places[a]] = block.changes[a];
-  const auto add = [&](Integer column, double x) {
-    double* const weights = w.values + column * w.stride;
-#pragma omp simd
-    for (Integer k = 0; k < w.stride; ++k) weights[k] += x * block.all_changes[k];
-  };
-  for_each_value(row, [&](Integer column, auto value) { add(column, static_cast<double>(value)); });
-  if (w.constant != 0) add(columns, w.constant);
-  for (Integer a = 0; a < count; ++a) block.all_changes[places[a]] = 0;
-}
-
-// What a visit leaves of the level, and of the largest change of a multiplier.
-struct Moved {
-  Water water;
-  double largest;
-};
-
-// The places of kLanes classes; lanes beyond `some` hold the first of the others once more.
-template <Integer kLanes>
-MAXMARGIN_INLINE std::array<std::int32_t, kLanes> in_lanes(const std::int32_t* places, Integer some) {
-  std::array<std::int32_t, kLanes> known;
-  for (Integer a = 0; a < kLanes; ++a) known[a] = places[a < some ? a : 1];
-  return known;
-}
-
-// The scores of the classes of one row that are still looked at (2): of kLanes of them where their number
-// is known beforehand, and of all where that is 0. `all`: those of all classes are in the block already.
-template <Integer kLanes, class OneRow>
-MAXMARGIN_INLINE void look_at(const OneRow& row, const ClassWeights& w, Integer columns,
-                              const std::int32_t* places, Integer some, bool all, Block& block) {
-  double* const G = block.scores.data();
-  if constexpr (kLanes > 0) {
-    const auto known = in_lanes<kLanes>(places, some);
-    if (!all) return few_scores<kLanes>(row, w, columns, known.data(), G);
-    for (Integer a = 0; a < kLanes; ++a) G[a] = block.all[known[a]];
-  } else if (!all) {
-    some_scores(row, w, columns, places, some, G);
-  } else {
-    for (Integer a = 0; a < some; ++a) G[a] = block.all[places[a]];
-  }
-}
-
-// The exact maximiser over the block of one row, whose scores are known (3): the changes of its
-// multipliers, which stay as they are. A number of lanes that is known beforehand saves loops of few rounds
-// most of their time; lanes beyond the classes have a height that no level reaches. 0 lanes: as many as
-// there are classes.
-template <Integer kLanes>
-Moved best_changes(const std::int32_t* places, Integer some, const double* stored, double C, double A,
-                   Block& block, ClassSweep& sweep) {
-  const Integer lanes = kLanes > 0 ? kLanes : some;
-  double *const G = block.scores.data(), *const D = block.heights.data(),
-                *const change = block.changes.data(), *const beta = block.multipliers.data();
-  for (Integer a = 0; a < lanes; ++a) beta[a] = a < some ? stored[places[a]] : 0.0;
-  const double own_score = G[0];
-  double share = beta[0] * own_score, size = std::max(1.0, std::abs(own_score)), largest = own_score;
-  double least = beta[0] < C ? own_score : INFINITY, highest = own_score + A * (C - beta[0]);
-  D[0] = highest;
-#pragma omp simd reduction(max : size, largest, highest) reduction(min : least) reduction(+ : share)
-  for (Integer a = 1; a < lanes; ++a) {
-    const double score = G[a] + 1;
-    G[a] = score;
-    D[a] = score - A * beta[a];
-    share += beta[a] * score;
-    size = std::max(size, std::abs(score));
-    largest = std::max(largest, score);
-    highest = std::max(highest, D[a]);
-    least = std::min(least, beta[a] < 0 ? score : INFINITY);  // what it has, it can give back
-  }
-  sweep.gap += std::max(0.0, C * (largest - own_score) + share);
-  sweep.violation = std::max(sweep.violation, least < INFINITY ? largest - least : 0.0);
-#pragma omp simd
-  for (Integer a = 0; a < lanes; ++a) D[a] = a < some ? D[a] - highest : -INFINITY;
-  const Water water = level_of(D, lanes, A * C);  // 3
-  const double inverse = A > 0 ? 1 / A : 0.0, nothing = std::min(kNothing * size * inverse, kLittle * C);
-  const double nearly_all = -C * (1 - 16 * kNothing);  // all but for rounding
-  double own = 0, moved = 0;
-#pragma omp simd reduction(+ : own) reduction(max : moved)
-  for (Integer a = 1; a < lanes; ++a) {
-    const double step = std::min(0.0, (water.level - D[a]) * inverse);
-    const double target = step < nearly_all ? -C : step, difference = target - beta[a];
-    change[a] = std::abs(difference) > nothing || target == 0 ? difference : 0.0;
-    moved = std::max(moved, std::abs(change[a]));
-    own -= beta[a] + change[a];
-  }
-  if (!(A > 0) && C > 0) {
-    // An empty row is worth the same whatever class has its multipliers, as long as all are given.
-    const double each = C / static_cast<double>(some - 1);
-    moved = 0;
-    for (Integer a = 1; a < some; ++a) {
-      change[a] = -each - beta[a];
-      moved = std::max(moved, std::abs(change[a]));
-    }
-    own = C;
-  }
-  change[0] = own - beta[0];
-  return {water, moved};
-}
-
+// The sweep of one kind of rows: where it has come to, and a row's visit.
 template <class Rows>
-ClassSweep sweep_over(Rows rows, const ClassExamples& examples, std::span<Integer> order,
-                      const ClassWeights& w, const ClassSteps& steps, Watch& watch) {
-  constexpr Integer kAhead = 2;  // rows that are on their way from memory
-  const Integer count = static_cast<Integer>(order.size()), classes = w.classes;
-  Block block(w.stride);
-  double *const G = block.scores.data(), *const D = block.heights.data(),
-                *const change = block.changes.data(), *const beta = block.multipliers.data();
-  ClassSweep sweep;
-  Integer position = 0;
-  while (position < count) {
-    if (position + kAhead < count) {
-      const Integer next = order[position + kAhead];
-      rows.prefetch(next);
-      MAXMARGIN_PREFETCH(&examples.multipliers[next * classes]);
-      MAXMARGIN_PREFETCH(&examples.places[next * classes]);
-    }
-    const Integer i = order[position++];  // 1
-    const auto row = rows[i];
-    const double squared_norm = examples.squared_norms[i], C = examples.costs[i];
-    // A step that looks ahead is exact for a curvature that is smaller.
-    const double A = squared_norm / steps.relaxation;
-    double* const stored = &examples.multipliers[i * classes];
-    std::int32_t* const places = &examples.places[i * classes];
-    Integer some = examples.sizes[i];
-    Moved found;
-    const Integer lanes = some == 2 ? 2 : some <= 4 ? 4 : some <= 8 && w.stride >= 8 ? 8 : 0;
-    // Here, and not for each number of lanes: these are most of the loops of a sweep.
-    const bool all = (lanes > 0 ? kLanesOfOne * lanes : 6 * some) > w.stride;
-    if (all) all_scores(row, w, rows.columns, block.all.data());
-    const auto look = [&]<Integer kLanes>(std::integral_constant<Integer, kLanes>) {
-      look_at<kLanes>(row, w, rows.columns, places, some, all, block);
-      found = best_changes<kLanes>(places, some, stored, C, A, block, sweep);
-    };
-    if (lanes == 2) {
-      look(std::integral_constant<Integer, 2>{});
-    } else if (lanes == 4) {
-      look(std::integral_constant<Integer, 4>{});
-    } else if (lanes == 8) {
-      look(std::integral_constant<Integer, 8>{});
-    } else {
-      look(std::integral_constant<Integer, 0>{});
-    }
-    const Water& water = found.water;
-    if (found.largest > 0) {
-      examples.moved[i] = 1;
-      double gained = 0, squares = 0;
-      for (Integer a = 0; a < some; ++a) {
-        gained -= G[a] * change[a];
-        squares += change[a] * change[a];
-        beta[a] += change[a];
-        stored[places[a]] = beta[a];
+class Sweeping {
+ public:
+  Sweeping(Rows rows, const ClassExamples& examples, std::span<Integer> order, const ClassWeights& w,
+           const ClassSteps& steps)
+      : rows_(rows),
+        examples_(examples),
+        order_(order),
+        w_(w),
+        steps_(steps),
+        block_(std::max(w.stride, kLanesOfOne)),
+        moved_(static_cast<std::size_t>(w.stride)),
+        by_(moved_.size()) {}
+
+  ClassSweep run(Watch& watch) {
+    constexpr Integer kAhead = 2;  // rows that are on their way from memory
+    const Integer count = static_cast<Integer>(order_.size()), classes = w_.classes;
+    Integer position = 0;
+    while (position < count) {
+      if (position + kAhead < count) {
+        const Integer next = order_[position + kAhead];
+        rows_.prefetch(next);
+        MAXMARGIN_PREFETCH(&examples_.multipliers[next * classes]);
+        MAXMARGIN_PREFETCH(&examples_.places[next * classes]);
       }
-      sweep.ascent += gained - 0.5 * squared_norm * squares;
-      if (A > 0) add_to_some(row, w, rows.columns, places, some, block);  // 4
-    } else if (water.above == 1 && is_ahead(G, some, steps.held)) {
-      continue;
+      const Integer i = order_[position++];  // 1
+      const Integer some = visit(i);
+      if (some == 0) continue;
+      order_[sweep_.active++] = i;
+      if (watch.spend(2 * rows_[i].size() * some)) break;
+    }
+    while (position < count) order_[sweep_.active++] = order_[position++];
+    return sweep_;
+  }
+
+ private:
+  // How many classes it has looked at; 0: the row is left out.
+  Integer visit(Integer i) {
+    const Integer some = examples_.sizes[i], stride = w_.stride;
+    if (some == 2) return look_at_two(i);
+    // Where few are left, the others cost more: all are looked at.
+    if (some <= 4 && 4 * kLanesOfOne <= stride) return look_at_few<4>(i, 4);
+    if (some > 4 && 6 * some <= stride) {
+      return look_at_few<0>(i, (some + kLanesOfOne - 1) / kLanesOfOne * kLanesOfOne);
+    }
+    if (stride == 4) return look_at_all<4>(i);
+    if (stride == 8) return look_at_all<8>(i);
+    if (stride == 16) return look_at_all<16>(i);
+    if (stride == 24) return look_at_all<24>(i);
+    if (stride == 32) return look_at_all<32>(i);
+    return look_at_all<0>(i);
+  }
+
+  // Two are left, the own class and another.
+  Integer look_at_two(Integer i) {
+    const auto row = rows_[i];
+    const std::int32_t* const places = &examples_.places[i * w_.classes];
+    double* const stored = &examples_.multipliers[i * w_.classes];
+    const Integer own = places[0], other = places[1];
+    double scores[2];
+    if (2 * kLanesOfOne <= w_.stride) {  // 2
+      few_scores<2>(row, w_, rows_.columns, places, scores);
+    } else {
+      all_scores(row, w_, rows_.columns, block_.scores());
+      scores[0] = block_.scores()[own];
+      scores[1] = block_.scores()[other];
+    }
+    const double squared_norm = examples_.squared_norms[i], alpha = -stored[other];
+    const ClassRow known = row_of(i, 0, 2);
+    const BestOfTwo best =  // 3
+        best_of_two(known, scores[0], scores[1], alpha, squared_norm, steps_.held, sweep_);
+    if (best.change != 0) {
+      examples_.moved[i] = 1;
+      stored[own] = best.given;
+      stored[other] = -best.given;
+      listed_ = 2;
+      moved_[0] = own;
+      moved_[1] = other;
+      by_[0] = best.change;
+      by_[1] = -best.change;
+      if (known.A > 0) add_to_listed<2>(row);  // 4
+    } else if (best.is_left_out) {
+      return 0;
+    }
+    return 2;
+  }
+
+  // All classes lie side by side, in their order.
+  template <Integer kLanes>
+  Integer look_at_all(Integer i) {
+    const Integer lanes = kLanes > 0 ? kLanes : w_.stride, classes = w_.classes;
+    const auto row = rows_[i];
+    const ClassRow known = row_of(i, examples_.codes[i], classes);
+    double *const beta = block_.multipliers(), *const stored = &examples_.multipliers[i * classes];
+    all_scores(row, w_, rows_.columns, block_.scores());  // 2
+#pragma omp simd
+    for (Integer k = 0; k < lanes; ++k) beta[k] = k < classes ? stored[k] : 0.0;
+    const Best best = best_changes<kLanes>(known, lanes, block_, sweep_);  // 3
+    if (best.largest_change > 0) {
+      examples_.moved[i] = 1;
+      take<kLanes>(best, known, lanes, examples_.squared_norms[i], block_, sweep_);
+#pragma omp simd
+      for (Integer k = 0; k < lanes; ++k) {
+        if (k < classes) stored[k] = beta[k];
+      }
+      if (known.A > 0) add_to_all<kLanes>(row);  // 4
+    } else if (is_left_out<kLanes>(best, known, lanes)) {
+      return 0;
+    }
+    if (known.A > 0) examples_.sizes[i] = listed<kLanes>(known, best, &examples_.places[i * classes]);
+    return lanes;
+  }
+
+  // The classes that are still looked at, in the order of the list.
+  template <Integer kLanes>
+  Integer look_at_few(Integer i, Integer lanes) {
+    const auto row = rows_[i];
+    std::int32_t* const places = &examples_.places[i * w_.classes];
+    Integer some = examples_.sizes[i];
+    const ClassRow known = row_of(i, 0, some);
+    double *const G = block_.scores(), *const beta = block_.multipliers();
+    double* const stored = &examples_.multipliers[i * w_.classes];
+    if constexpr (kLanes > 0) {  // 2
+      std::array<std::int32_t, kLanes> in_lanes;
+      for (Integer a = 0; a < kLanes; ++a) in_lanes[a] = places[a < some ? a : 1];
+      few_scores<kLanes>(row, w_, rows_.columns, in_lanes.data(), G);
+    } else {
+      some_scores(row, w_, rows_.columns, places, some, G);
+      std::fill(G + some, G + lanes, 0.0);
+    }
+    for (Integer a = 0; a < lanes; ++a) beta[a] = a < some ? stored[places[a]] : 0.0;
+    const Best best = best_changes<kLanes>(known, lanes, block_, sweep_);  // 3
+    if (best.largest_change > 0) {
+      examples_.moved[i] = 1;
+      take<kLanes>(best, known, lanes, examples_.squared_norms[i], block_, sweep_);
+      for (Integer a = 0; a < some; ++a) stored[places[a]] = beta[a];
+      if (known.A > 0) {  // 4
+        const Integer changes = listed_changes([&](Integer a) { return places[a]; }, some);
+        if (changes == 2) {
+          add_to_listed<2>(row);
+        } else if (changes == 3) {
+          add_to_listed<3>(row);
+        } else {
+          add_to_listed<0>(row);
+        }
+      }
+    } else if (is_left_out<kLanes>(best, known, lanes)) {
+      return 0;
     }
     // Classes that are far below the level are not looked at for a while. One other has to remain.
-    const double lowest = water.level - steps.held_class;
+    double* const D = block_.heights();
+    const double lowest = best.water.level - steps_.held_class;
     for (Integer a = some - 1; a > 0 && some > 2; --a) {
-      if (beta[a] != 0 || !(D[a] < lowest) || !(A > 0)) continue;
+      if (beta[a] != 0 || !(D[a] < lowest) || !(known.A > 0)) continue;
       --some;
-      std::swap(places[a], places[some]);
+      places[a] = places[some];
       beta[a] = beta[some];
       D[a] = D[some];
     }
-    examples.sizes[i] = static_cast<std::int32_t>(some);
-    order[sweep.active++] = i;
-    if (watch.spend(2 * row.size() * some)) break;
+    examples_.sizes[i] = static_cast<std::int32_t>(some);
+    return lanes;
   }
-  while (position < count) order[sweep.active++] = order[position++];
-  return sweep;
-}
+
+  // A step that looks ahead is exact for a curvature that is smaller.
+  ClassRow row_of(Integer i, Integer own, Integer some) const {
+    return {own, some, examples_.costs[i], examples_.squared_norms[i] / steps_.relaxation};
+  }
+
+  template <Integer kLanes>
+  bool is_left_out(const Best& best, const ClassRow& known, Integer lanes) {
+    return best.water.above == 1 &&
+           is_ahead(block_, kLanes > 0 ? kLanes : lanes, known.some, best.largest_score, steps_.held);
+  }
+
+  // Lists the own class and those that are not far below the level, the highest of them in any case.
+  template <Integer kLanes>
+  std::int32_t listed(const ClassRow& known, const Best& best, std::int32_t* places) {
+    const Integer lanes = kLanes > 0 ? kLanes : w_.stride, own = known.own;
+    const double *const D = block_.heights(), *const beta = block_.multipliers();
+    const double *const number = block_.numbers(), own_number = static_cast<double>(own);
+    double highest = -INFINITY;
+#pragma omp simd reduction(max : highest)
+    for (Integer k = 0; k < lanes; ++k) {
+      highest = std::max(highest, number[k] == own_number ? -INFINITY : D[k]);
+    }
+    const double lowest = std::min(best.water.level - steps_.held_class, highest);
+    Integer* const stays = moved_.data();
+#pragma omp simd
+    for (Integer k = 0; k < lanes; ++k) {
+      const Integer has = beta[k] != 0 ? 1 : 0, is_near = D[k] >= lowest ? 1 : 0;
+      stays[k] = has | is_near;
+    }
+    places[0] = static_cast<std::int32_t>(own);
+    Integer some = 1;
+    for (Integer a = 0; a + 1 < known.some; ++a) {
+      const Integer k = a + (a >= own ? 1 : 0);
+      places[some] = static_cast<std::int32_t>(k);  // the next is written over one that goes
+      some += stays[k];
+    }
+    return static_cast<std::int32_t>(some);
+  }
+
+  // w_k += change_k x for all classes.
+  template <Integer kLanes, class OneRow>
+  MAXMARGIN_INLINE void add_to_all(const OneRow& row) {
+    const Integer lanes = kLanes > 0 ? kLanes : w_.stride;
+    const double* const change = block_.changes();
+    if (kLanes == 0 && 3 * listed_changes([](Integer k) { return k; }, w_.classes) <= lanes) {
+      return add_to_listed<0>(row);
+    }
+    const auto add = [&](Integer column, double x) {
+      double* const weights = w_.values + column * lanes;
+#pragma omp simd
+      for (Integer k = 0; k < lanes; ++k) weights[k] += x * change[k];
+    };
+    for_each_value(row, [&](Integer column, auto value) { add(column, static_cast<double>(value)); });
+    if (w_.constant != 0) add(rows_.columns, w_.constant);
+  }
+
+  // Lists the changes that are not 0, and returns how many there are.
+  template <class Place>
+  MAXMARGIN_INLINE Integer listed_changes(const Place& place, Integer count) {
+    const double* const change = block_.changes();
+    listed_ = 0;
+    for (Integer a = 0; a < count; ++a) {
+      moved_[listed_] = place(a);
+      by_[listed_] = change[a];
+      listed_ += change[a] != 0 ? 1 : 0;
+    }
+    return listed_;
+  }
+
+  // w_k += change x for the classes that are listed: kCount of them where that is not 0.
+  template <Integer kCount, class OneRow>
+  MAXMARGIN_INLINE void add_to_listed(const OneRow& row) {
+    const Integer count = kCount > 0 ? kCount : listed_;
+    const Integer* const moved = moved_.data();
+    const double* const by = by_.data();
+    const auto add = [&](Integer column, double x) {
+      double* const weights = w_.values + column * w_.stride;
+      for (Integer a = 0; a < count; ++a) weights[moved[a]] += x * by[a];
+    };
+    for_each_value(row, [&](Integer column, auto value) { add(column, static_cast<double>(value)); });
+    if (w_.constant != 0) add(rows_.columns, w_.constant);
+  }
+
+  const Rows rows_;
+  const ClassExamples& examples_;
+  const std::span<Integer> order_;
+  const ClassWeights w_;
+  const ClassSteps steps_;
+  ClassBlock block_;
+  ClassSweep sweep_;
+  std::vector<Integer> moved_;  // the classes whose changes are listed
+  std::vector<double> by_;      // their changes
+  Integer listed_ = 0;
+};
 
 }  // namespace
 
 ClassSweep crammer_singer(const StoredRows& rows, const ClassExamples& examples, std::span<Integer> order,
                           const ClassWeights& w, const ClassSteps& steps, Watch& watch) {
-  return std::visit([&](const auto& kind) { return sweep_over(kind, examples, order, w, steps, watch); },
+  return std::visit([&](const auto& kind) { return Sweeping(kind, examples, order, w, steps).run(watch); },
                     rows);
+}
+
+bool are_classes(std::span<const std::int32_t> places, Integer classes) {
+  std::uint32_t highest = 0;  // numbers below 0 are high ones here
+#pragma omp simd reduction(max : highest)
+  for (std::size_t a = 0; a < places.size(); ++a) {
+    highest = std::max(highest, static_cast<std::uint32_t>(places[a]));
+  }
+  return highest < static_cast<std::uint32_t>(classes);
 }
 
 void class_scores(const StoredRows& rows, std::span<const Integer> codes, const ClassWeights& w,

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "data/rows.hpp"
+#include "linear/class_block.hpp"
 #include "machine/budget.hpp"
 #include "passes/classes.hpp"
 
@@ -19,26 +20,23 @@ struct ClassExamples {
   std::span<const double> squared_norms;  // |x_i|^2, that of the constant feature included
   std::span<const double> costs;          // C_i
   std::span<double> multipliers;          // beta_ik, one line for each row
-  std::span<std::int32_t> places;         // for each row its own class, then the others in some order
-  std::span<std::int32_t> sizes;          // how many of these are still looked at, two at least
+  std::span<std::int32_t> places;         // where a row looks at few: its own class, then the others
+  std::span<std::int32_t> sizes;          // how many classes are still looked at, two at least
   std::span<std::int8_t> moved;           // is set to 1 where a row's multipliers change
-};
-
-struct ClassSweep {
-  Integer active = 0;    // order[0 .. active) holds the rows to visit next time
-  double violation = 0;  // the largest of any row seen
-  double ascent = 0;     // by how much the dual value grew
-  double gap = 0;        // sum over visited rows of their shares of the gap, each at its visit
 };
 
 // A row whose multipliers are all with one class, which is ahead of the others by more than `held`, is left
 // out of later sweeps. So is a class of a row that has no multipliers and is below the level of those that
-// have by more than `held_class`. `relaxation` is the factor on all steps, below 2.
+// have by more than `held_class`, where few are left. `relaxation` is the factor on all steps, below 2.
 struct ClassSteps {
   double relaxation, held, held_class;
 };
 ClassSweep crammer_singer(const StoredRows& rows, const ClassExamples& examples, std::span<Integer> order,
                           const ClassWeights& w, const ClassSteps& steps, Watch& watch);
+
+// Whether these are classes, in a few wide instructions: a comparison for each of all places would take a
+// tenth of a sweep's time.
+bool are_classes(std::span<const std::int32_t> places, Integer classes);
 
 // <w_y - w_k, x_i> for the classes k other than y = y_i, one line for each row.
 void class_scores(const StoredRows& rows, std::span<const Integer> codes, const ClassWeights& w,

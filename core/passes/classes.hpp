@@ -27,26 +27,27 @@ inline Integer class_stride(Integer classes) {
   return (classes + 7) / 8 * 8;
 }
 
-// scores_k += sum_j x_j w_jk for the classes of one block.
+// scores_k = sum_j x_j w_jk for the classes of one block, by two sums each: one would wait for itself.
 template <Integer kLanes, class OneRow>
 MAXMARGIN_INLINE void block_scores(const OneRow& row, const ClassWeights& w, Integer columns, Integer first,
                                    double* scores) {
-  double sums[kLanes] = {};
+  double even[kLanes] = {}, odd[kLanes] = {};
   const double* const block = w.values + first;
-  const Integer stride = w.stride;
-  for_each_value(row, [&](Integer column, auto value) {
-    const double x = static_cast<double>(value);
+  const Integer stride = w.stride, size = row.size();
+  const auto add = [&](Integer column, double x, double* sums) {
     const double* const weights = block + column * stride;
 #pragma omp simd
     for (Integer k = 0; k < kLanes; ++k) sums[k] += x * weights[k];
-  });
-  if (w.constant != 0) {
-    const double* const weights = block + columns * stride;
-#pragma omp simd
-    for (Integer k = 0; k < kLanes; ++k) sums[k] += w.constant * weights[k];
+  };
+  Integer j = 0;
+  for (; j + 2 <= size; j += 2) {
+    add(column_of(row, j), static_cast<double>(row.values[j]), even);
+    add(column_of(row, j + 1), static_cast<double>(row.values[j + 1]), odd);
   }
+  if (j < size) add(column_of(row, j), static_cast<double>(row.values[j]), even);
+  if (w.constant != 0) add(columns, w.constant, odd);
 #pragma omp simd
-  for (Integer k = 0; k < kLanes; ++k) scores[first + k] = sums[k];
+  for (Integer k = 0; k < kLanes; ++k) scores[first + k] = even[k] + odd[k];
 }
 
 // <w_k, x> of all classes; there is room for `stride` scores.

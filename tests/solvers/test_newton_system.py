@@ -278,6 +278,19 @@ def test_products_are_kept_and_forgotten(monkeypatch, rows_of):
 # ---- huge curvatures -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_half_of_a_solution_for_several_right_sides_at_once(threads):
+    random, budget = np.random.default_rng(0), core.Budget(np.inf, threads)
+    X, right = random.normal(size=(70, 90)), random.normal(size=(70, 2 * dense_factor._COLUMNS + 9))
+    factor = dense_factor.cholesky(X @ X.T, np.zeros(70))
+    half = dense_factor.half_solved(factor, right, budget)
+    np.testing.assert_allclose(np.linalg.cholesky(X @ X.T) @ half, right, atol=1e-9)
+    np.testing.assert_array_equal(dense_factor.half_solved(factor, right), half)
+    one = dense_factor.half_solved(factor, right[:, 0])
+    np.testing.assert_allclose(one, half[:, 0], atol=1e-12)
+    np.testing.assert_allclose(X @ X.T @ dense_factor.solved_from_half(factor, one), right[:, 0], atol=1e-9)
+
+
 def failures_of_cholesky(monkeypatch):
     """A list that grows with every factorisation that fails."""
     failures = []

@@ -13,7 +13,8 @@
 
 The multipliers of the problem's rows (problem/class_rows.py) are alpha_ik = -beta_ik. A visit costs
 O(nonzeros of x_i) for each class, by wide instructions, since the weights of a column lie side by side.
-Michelot's method finds the level: a few looks at all heights D_k, and no sorting.
+Michelot's method finds the level, from that of the classes that were above it the last time: a look or two
+at all heights D_k, and no sorting. For an example of which two classes are left it is a closed form.
 
 Shrinking. An example whose multipliers are all with one class, which is ahead by more than a share of the
 last sweep's largest violation, is left out of most sweeps: see ascent/shrinking.py. So is a class of an
@@ -77,6 +78,9 @@ _FAST = 0.64
 _OF_LAST, _OF_MEAN = 0.85, 0.45
 """The gap at the last w, and at the mean where sweeps are slow, in units of the gap that a sweep sees."""
 
+_LINE = 8
+"""Numbers in a line of the processor's cache."""
+
 _LAG = 5.0
 """Sweeps by which the mean lags behind, as its gap tells. Both as text and letters have them."""
 
@@ -93,7 +97,7 @@ class State:
     w: Matrix
     """The weights of all classes side by side, one line for each column, with lanes that no class has."""
     places: NDArray[np.int32]
-    """The classes of each example: its own, then the others, those first that are still looked at."""
+    """The classes of each example that are still looked at, where these are few: its own, then others."""
     sizes: NDArray[np.int32]
     """How many of these are still looked at."""
     moved: NDArray[np.int8]
@@ -120,9 +124,11 @@ class State:
 
     def alpha(self, multipliers: Matrix) -> Vector:
         """The multipliers of the problem's rows; those that lack a rounding for C have all of it."""
-        alpha = -np.take_along_axis(multipliers, self.rows.others(), axis=1)
+        is_other = np.arange(self.rows.classes) != self.rows.codes[:, np.newaxis]
+        alpha = -multipliers[is_other].reshape(len(multipliers), -1)
         costs = self.costs[:, np.newaxis]
-        return np.where(alpha >= costs * (1.0 - _ROUNDING), costs, np.maximum(alpha, 0.0)).ravel()
+        np.copyto(alpha, costs, where=alpha >= costs * (1.0 - _ROUNDING))
+        return np.asarray(np.maximum(alpha, 0.0).ravel())
 
 
 @dataclass(frozen=True)
@@ -155,8 +161,9 @@ class CrammerSinger(Solver[State]):
         assert isinstance(rows, ClassRows)
         costs = np.ascontiguousarray(problem.costs[:: rows.classes - 1])
         multipliers = np.zeros((len(costs), rows.classes))
-        w = np.zeros((rows.class_columns, core.class_stride(rows.classes)))
-        places = np.column_stack([rows.codes, rows.others()]).astype(np.int32)
+        w = _in_whole_lines(rows.class_columns, core.class_stride(rows.classes))
+        places = np.zeros((len(costs), rows.classes), np.int32)
+        places[:, 0], places[:, 1] = rows.codes, rows.codes == 0
         sizes = np.full(len(costs), rows.classes, np.int32)
         moved = np.zeros(len(costs), np.int8)
         visits = Visits.of_costs(costs)
@@ -232,6 +239,13 @@ class CrammerSinger(Solver[State]):
             share = min(share, _OF_MEAN * math.pow(state.pace, -0.5 * _LAG))
         gap = share * state.relative_gap
         return Report(gap, state.finished, near=lambda: True)
+
+
+def _in_whole_lines(columns: int, lanes: int) -> Matrix:
+    """Zeros whose blocks of lanes begin where a line of the processor's cache does, and never cross one."""
+    memory = np.zeros(columns * lanes + _LINE)
+    first = -(memory.ctypes.data // memory.itemsize) % _LINE
+    return memory[first : first + columns * lanes].reshape(columns, lanes)
 
 
 def _go_on(state: State) -> None:

@@ -391,7 +391,9 @@ def _single_is_exhausted(problem: Problem, dual: core.KernelDual, estimate: floa
     if not 0.0 < estimate < 1.0 or problem.total is not None:
         return False
     rows = kernel_rows(problem)
-    costs = problem.costs.reshape(rows.count, -1).max(axis=1)
+    # Of a row, or of its two twins: of so few, the largest one by one takes NumPy fifty times as long.
+    both = problem.costs.reshape(rows.count, -1)
+    costs = np.maximum(both[:, 0], both[:, -1])
     sizes, lengths, costs = np.abs(dual.beta), rows.lengths[rows.blocks.order], costs[rows.blocks.order]
     free = (sizes > 0.0) & (sizes < costs)
     off = _SINGLE * math.sqrt(core.dot(sizes * lengths, sizes * lengths))

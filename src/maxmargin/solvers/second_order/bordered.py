@@ -9,7 +9,9 @@ factor is that of the rows of a first set J_0. With A the rows that have come si
     M_00 t_0 + [1_R  M_0A  1] (p, t_A, c)  =  right_0
     the transpose of this border times t_0, + its corner times (p, t_A, c)  =  (t_R, right_A, balance)
 
-where p are the forces that hold the rows of R. Schur's complement is a system as small as the border.
+where p are the forces that hold the rows of R. Schur's complement is a system as small as the border B:
+with M_00 = L L', the corner minus (L^-1 B)' (L^-1 B). What is kept is L^-1 B, which is half the work of
+M_00^-1 B, and the products of its columns.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from maxmargin.core import ALL_CORES, Budget
 from maxmargin.problem.rows import Matrix
-from maxmargin.solvers.second_order.cholesky import cholesky, solved_by
+from maxmargin.solvers.second_order.cholesky import cholesky, half_solved, solved_from_half
 from maxmargin.types import Indices, Vector
 
 _BORDER = 0.15
@@ -60,10 +62,15 @@ class Bordered:
         """The place of a row among those of the factor."""
         matrix = equations.matrix
         self.factor = cholesky(lambda: _among(matrix, self.rows), equations.diagonal[self.rows], budget)
+        self.budget = budget
         self.border: dict[int, int] = {}
-        """The columns of ``answers`` for rows that have come or gone."""
-        self.answers: Matrix = solved_by(self.factor, np.ones((len(self.rows), 1)))
-        """M_00^-1 times the border, first that of b."""
+        """The columns of ``halves`` for rows that have come or gone; the first is that of b."""
+        self.halves: Matrix = half_solved(self.factor, np.ones((len(self.rows), 1)))
+        """L^-1 times the border."""
+        self.products: Matrix = self.halves.T @ self.halves
+        """Of these columns with each other."""
+        self._right, self._half = equations.right, half_solved(self.factor, equations.right[self.rows])
+        """The last right side of all rows of J_0, and L^-1 times it."""
 
     def reaches(self, J: Mask) -> bool:
         """Whether the border for J is small enough."""
@@ -80,27 +87,30 @@ class Bordered:
         first = self._first(J)
         gone, come = np.flatnonzero(first & ~J), np.flatnonzero(J & ~first)
         still = np.where(J | first, 0.0, known)
-        right = equations.right - matrix @ still if still.any() else equations.right
-        plain = solved_by(self.factor, right[rows])
-        border = np.zeros((len(rows), len(gone) + len(come) + 1))
-        border[self.place[gone], np.arange(len(gone))] = 1.0
-        border[:, len(gone) : -1] = matrix[come][:, rows].T  # of a symmetric matrix
-        border[:, -1] = 1.0
-        answers = self._answers(np.concatenate([gone, come]), border)
-        corner = np.zeros((border.shape[1], border.shape[1]))
+        if still.any():
+            right = equations.right - matrix @ still
+            half = half_solved(self.factor, right[rows])
+        else:
+            right, half = equations.right, self._half_of(equations.right)
+        at = self._columns(matrix, gone, come)
+        corner = np.zeros((len(at), len(at)))
         inner = slice(len(gone), -1)
         corner[inner, inner] = matrix[np.ix_(come, come)] + np.diag(equations.diagonal[come])
         corner[inner, -1] = corner[-1, inner] = 1.0
         balance = equations.balance - float(still.sum())
         wanted = np.concatenate([known[gone], right[come], [balance]])
+        corner -= self.products[np.ix_(at, at)]
+        wanted -= (self.halves.T @ half)[at]
         if equations.give is None:
-            corner[-1, :] = corner[:, -1] = border[:, -1] = answers[:, -1] = wanted[-1] = 0.0
+            corner[-1, :] = corner[:, -1] = wanted[-1] = 0.0
             corner[-1, -1] = 1.0
         else:
-            corner[-1, -1] = -equations.give
-        unknown = _solve(corner - border.T @ answers, wanted - border.T @ plain)
+            corner[-1, -1] -= equations.give
+        unknown = _solve(corner, wanted)
+        of_border = np.zeros(self.halves.shape[1])
+        of_border[at] = unknown
         out = known.copy()
-        out[rows] = plain - answers @ unknown
+        out[rows] = solved_from_half(self.factor, half - self.halves @ of_border)
         out[gone] = known[gone]
         out[come] = unknown[inner]
         return out, float(unknown[-1])
@@ -109,13 +119,32 @@ class Bordered:
         """J_0 among all rows that there are by now."""
         return np.concatenate([self.first, np.zeros(len(J) - len(self.first), bool)])
 
-    def _answers(self, rows: Indices, border: Matrix) -> Matrix:
-        new = [k for k, row in enumerate(rows) if row not in self.border]
-        if new:
-            self.border |= {int(rows[k]): self.answers.shape[1] + n for n, k in enumerate(new)}
-            more = solved_by(self.factor, np.asfortranarray(border[:, new]))
-            self.answers = np.concatenate([self.answers, more], axis=1)
-        return self.answers[:, [self.border[int(row)] for row in rows] + [0]]
+    def _half_of(self, right: Vector) -> Vector:
+        """L^-1 times a right side, which is often that of the call before."""
+        if self._right is not right:
+            self._right, self._half = right, half_solved(self.factor, right[self.rows])
+        return self._half
+
+    def _columns(self, matrix: Matrix, gone: Indices, come: Indices) -> Indices:
+        """The columns of ``halves`` for these rows, and that of b; new ones are added."""
+        new_gone, new_come = (
+            np.array([row for row in rows if row not in self.border], np.intp) for rows in (gone, come)
+        )
+        if len(new_gone) + len(new_come):
+            border = np.zeros((len(self.rows), len(new_gone) + len(new_come)), order="F")
+            border[self.place[new_gone], np.arange(len(new_gone))] = 1.0
+            border[:, len(new_gone) :] = matrix[new_come][:, self.rows].T  # of a symmetric matrix
+            known = self.halves.shape[1]
+            for row in (*new_gone.tolist(), *new_come.tolist()):
+                self.border[row] = 1 + len(self.border)
+            more = half_solved(self.factor, border, self.budget)
+            self.halves = np.asfortranarray(np.concatenate([self.halves, more], axis=1))
+            products = np.empty((self.halves.shape[1],) * 2)
+            products[:known, :known] = self.products
+            products[:, known:] = self.halves.T @ more
+            products[known:, :known] = products[:known, known:].T
+            self.products = products
+        return np.array([self.border[row] for row in (*gone.tolist(), *come.tolist())] + [0], np.intp)
 
 
 def _among(matrix: Matrix, rows: Indices) -> Matrix:

@@ -11,10 +11,13 @@ from scipy import sparse
 
 from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AugmentedLagrangian, Newton
 from maxmargin.solvers.second_order.near_margin import NearMargin, NearRows, width_that_loses
 from maxmargin.solvers.second_order.opening import Opening, larger_sample
 from maxmargin.solvers.second_order.system import GivenSystem, NewtonSystem
+from maxmargin.solving.loop import Limits, solve_after
+from maxmargin.solving.ways import find_way
 
 UNLIMITED = core.Budget(np.inf, 2)
 OPTIONS = core.LagrangianOptions(stiffness=10.0, raise_by=3.0, small_part=0.2)
@@ -214,6 +217,20 @@ def test_a_hessian_that_gains_too_little_makes_way_for_that_of_all_rows():
     for _ in range(8):
         state = solver.advance(problem, state, UNLIMITED)
     assert state.relative_gap < 1e-12
+
+
+def test_a_hessian_of_a_sample_goes_on_at_other_costs():
+    problem = many_rows(210_000, 25, make=MATRICES["float32"], loss="squared_hinge", C=0.01)
+    solver = Newton()
+    limits = Limits.of(1e-6)
+    way = find_way(solver, problem)
+    first, state = solve_after(None, problem, way, limits)
+    assert isinstance(state.system, GivenSystem)
+    larger, start = problem.with_costs_times(30.0), Solution(w=first.w, b=first.b)
+    assert isinstance(solver.resume(larger, start, state).system, GivenSystem)
+    again, state = solve_after(state, larger, way, limits, start)
+    assert again.certificate.relative_gap <= 1e-6
+    assert again.steps <= 12
 
 
 def test_rows_of_few_values_have_no_hessian_of_a_sample():

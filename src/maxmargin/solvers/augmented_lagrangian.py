@@ -17,8 +17,9 @@ and k grows.
 A step costs two passes over the data, most of which are spared rows whose a_i stays, and the factor. The
 number of steps hardly depends on C. Three things make them few:
 
-* the start is a few sweeps of dual coordinate ascent, whose alpha knows most of the rows already; or, for
-  very many rows of few columns, the w of a sample of them. Few and short rows begin at zero;
+* the start is a few sweeps of dual coordinate ascent, whose alpha knows most of the rows already. Few and
+  short rows begin at zero; very many rows of few columns with samples of them, and most are then settled
+  in one visit (second_order/near_margin.py);
 * after line 4, J is taken over: a_i of its rows is not clipped in the first g, so that the first step aims
   at m_i = 1 for all of them;
 * a row that has just left J counts for 0.3 of its curvature once more, since it often comes back.

@@ -12,7 +12,8 @@
 R and z_i as in second_order/system.py. The squared hinge has a second derivative everywhere but at m = 1:
 h_i is 2 C_i below and 0 above. Along a line the objective is a parabola from kink to kink. A few steps
 are enough: the last ones square the error. With a as multipliers the gap is |g|^2 / 2.
-The step itself is in core/linear/newton.hpp.
+The step itself is in core/linear/newton.hpp. Of very many rows, lines 1 to 5 are for a sample first; where
+rows are long, line 4 has the Hessian of a larger sample, scaled up, as long as that gains enough.
 """
 
 from __future__ import annotations
@@ -79,8 +80,13 @@ class Newton(SecondOrder[State]):
     def nests_samples(self, problem: Problem) -> bool:
         """Where a Hessian of all rows would take longer than the steps that it spares."""
         rows = problem.rows
-        enough = rows.count >= _MANY_ROWS * _ROWS_PER_COLUMN * (rows.columns + 1)
-        return enough and rows.stored >= _LONG_ROW * rows.count and rows.columns <= LARGEST_SIDE
+        many = rows.count >= _MANY_ROWS * _ROWS_PER_COLUMN * (rows.columns + 1)
+        return (
+            many
+            and rows.is_stored
+            and _LONG_ROW * rows.count <= rows.stored
+            and rows.columns <= LARGEST_SIDE
+        )
 
     def after_opening(self, problem: Problem, opening: Opening, budget: Budget) -> Opening | State:
         """The first steps have the Hessian of a larger sample, where there was one."""

@@ -6,8 +6,8 @@ A sample is for very many rows of few columns:
     minimise   1/2 |w|^2 + (sum C / sum_S C) sum_{i in S} C_i loss(m_i)        S: rows drawn at random
 
 With many more rows than columns in S, its minimiser is within about a hundredth of the whole problem's
-best value, and finding it costs less than one pass over the data. Nothing is taken on trust: it is a start
-like any other.
+best value, and finding it costs less than one pass over the data. A larger sample, which has the first one
+as a part, may come after it. Nothing is taken on trust: it is a start like any other.
 """
 
 from __future__ import annotations

@@ -163,6 +163,10 @@ class GivenSystem(NewtonSystem):
         if data is not None and is_compiled(problem):
             self._small = core.small_system(data, self.regulariser, lower)
 
+    def at_costs_of(self, problem: Problem, factor: float) -> NewtonSystem:
+        """The same of a problem whose curvatures are about ``factor`` times the last ones."""
+        return GivenSystem(problem, factor * self.lower)
+
     def factor(self, curvatures: Vector, budget: Budget) -> Factor:
         """The factor of the matrix."""
         return _OnColumns(self.lower, self.regulariser, budget)

@@ -298,6 +298,19 @@ void bind_rows(nb::module_& m) {
       },
       "data"_a, "of"_a, "points"_a, "intercepts"_a, "errors"_a, "length_rounding"_a, "edges"_a, "width"_a,
       "spreads"_a, "losses"_a, "vectors"_a, "sums"_a, "slopes"_a, "margins"_a, Released());
+  m.def(
+      "settle_rows",
+      [](const AnyData& data, const ConstVector& labels, const ConstVector& costs, const ConstVector& w,
+         double b, double width, const Vector& multipliers, const Vector& sum, const Budget& budget) {
+        const Settling by{data.per_row(labels).data(), data.per_row(costs).data(),
+                          data.per_column(w).data(), b, width};
+        SettledRows found =
+            settle_rows(data.rows(), by, data.per_row(multipliers), data.per_column(sum), budget);
+        nb::gil_scoped_acquire lock;
+        return nb::make_tuple(as_array(std::move(found.near)), found.costs, found.balance);
+      },
+      "data"_a, "labels"_a, "costs"_a, "w"_a, "b"_a, "width"_a, "multipliers"_a, "sum"_a, "budget"_a,
+      Released());
   define_loop(
       m, "add_rows", {"data", "order", "coefficients", "w"},
       [](const AnyData& data, const ConstIndices& order, const ConstVector& coefficients, const Vector& w) {

@@ -159,6 +159,14 @@ void bind_methods(nb::module_& m) {
             with_system(system, [&](System& s) { self.begin(s, multipliers, sums, budget); });
           },
           "system"_a, "v"_a, "margins"_a, "alpha"_a.none(), "combined"_a.none(), "budget"_a)
+      .def(
+          "settle",
+          [](Lagrangian& self, const ConstVector& sums, double costs) {
+            const auto own = per_column(sums, length(self.at.terms.regulariser));
+            self.at.settled.assign(own.begin(), own.end());
+            self.at.settled_costs = costs;
+          },
+          "sums"_a, "costs"_a)
       .def_rw("options", &Lagrangian::options)
       .def_ro("stiffness", &Lagrangian::stiffness)
       .def_prop_ro("alpha", [](Lagrangian& self) { return shown(self.alpha); })
@@ -225,12 +233,18 @@ void bind_systems(nb::module_& m) {
 void bind_products(nb::module_& m) {
   m.def(
       "small_system",
-      [](const AnyData& data, const ConstVector& regulariser) -> System* {
-        data.require_columns(regulariser.size());
-        require(regulariser.size() > 0, "a place for every column is needed");
-        return new SmallSystem(data.rows(), span(regulariser));
+      [](const AnyData& data, const ConstVector& regulariser,
+         const std::optional<ConstTable>& lower) -> System* {
+        const std::size_t size = regulariser.size();
+        data.require_columns(size);
+        require(size > 0, "a place for every column is needed");
+        require(!lower || (lower->shape(0) == size && lower->shape(1) == size),
+                "a square matrix is needed");
+        auto* const system = new SmallSystem(data.rows(), span(regulariser));
+        if (lower) system->assume(span(*lower));
+        return system;
       },
-      "data"_a, "regulariser"_a, nb::keep_alive<0, 1>());
+      "data"_a, "regulariser"_a, "lower"_a = nb::none(), nb::keep_alive<0, 1>());
   define_loop(
       m, "add_outer_products", {"data", "coefficients", "lower", "budget"},
       [](const AnyData& data, const ConstVector& coefficients, const Table& lower, const Budget& budget) {

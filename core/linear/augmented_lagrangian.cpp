@@ -95,7 +95,7 @@ void AugmentedLagrangian::begin(System& system, std::span<const double> known,
   } else {
     at.multipliers.assign(alpha.begin(), alpha.end());
     std::copy(combined.begin(), combined.end(), at.combined.begin());
-    if (combined.empty()) system.combine(at.per_row, at.combined, budget);
+    if (combined.empty()) at.combine_all(system, budget);
     at.sums.loss = loss_sum<Hinge>(at.margins, terms.costs.data());
   }
   standing.begin(at.primal(), at.v, alpha);
@@ -107,11 +107,11 @@ Values AugmentedLagrangian::values() const {
   for (std::size_t j = 0; j < r.size(); ++j) {
     squares += r[j] > 0 ? at.combined[j] * at.combined[j] / r[j] : 0.0;
   }
-  Values now{at.primal(), at.sums.multipliers - 0.5 * squares, 0.0};
+  Values now{at.primal(), at.sums.multipliers + at.settled_costs - 0.5 * squares, 0.0};
   const std::span<const double> targets = at.terms.targets;
   for (std::size_t i = 0; i < targets.size(); ++i) now.dual += (targets[i] - 1) * at.multipliers[i];
   if (at.terms.is_exact()) {
-    now.imbalance = at.sums.balance;
+    now.imbalance = at.sums.balance + (at.settled.empty() ? 0.0 : at.settled.back());
     now.dual -= now.imbalance * at.v.back();  // Lagrange's term
   }
   return now;

@@ -9,6 +9,7 @@
 namespace maxmargin {
 
 void Hessian::update(std::span<const double> curvatures, const Budget& budget, const Add& add) {
+  if (given_) return;
   constexpr double kRounding = 1e-14;  // of curvatures that were multiplied by a factor
   struct Counts {
     Integer free = 0, changed = 0;

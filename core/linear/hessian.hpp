@@ -2,6 +2,7 @@
 // The Hessian of a second-order method, kept up to date from step to step.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <vector>
@@ -25,6 +26,11 @@ class Hessian {
   // them where these are fewer.
   using Add = std::function<void(std::span<const double> c, std::span<double> lower)>;
   void update(std::span<const double> curvatures, const Budget& budget, const Add& add);
+  // Has a given matrix stand for that of any curvatures.
+  void assume(std::span<const double> lower) {
+    std::copy(lower.begin(), lower.end(), lower_.begin());
+    given_ = true;
+  }
   // Prepares for curvatures that are all so many times the last ones.
   void scale(double factor);
   void clear();
@@ -38,6 +44,7 @@ class Hessian {
   std::vector<double> regulariser_, lower_;
   NumbersOfRows counted_, changes_;  // the curvatures that the matrix is of, and how they change
   std::vector<double> peaks_;        // of the diagonal, since it was last added up anew
+  bool given_ = false;
 };
 
 }  // namespace maxmargin

@@ -18,8 +18,14 @@ Integer SecondOrderMethod::steps(System& system, Integer most, double until, con
 void NewtonMethod::begin(System& system, const Budget& budget) {
   at.forget();
   std::visit([&]<class L>(L) { at.refresh(piece_of<L>(), system, budget); }, loss_);
-  relative_gap_ = INFINITY;
+  relative_gap_ = gap_of_point();
   finished_ = false;
+}
+
+// Multipliers of a smooth loss meet Fenchel's inequality with equality.
+double NewtonMethod::gap_of_point() const {
+  const double primal = std::abs(at.primal());
+  return primal > 0 ? at.residual() / primal : 0.0;
 }
 
 bool NewtonMethod::step(System& system, const Budget& budget) {
@@ -28,9 +34,7 @@ bool NewtonMethod::step(System& system, const Budget& budget) {
   const auto length =
       std::visit([&]<class L>(L) { return at.move(piece_of<L>(), system, budget); }, loss_);  // 4, 5, 2
   if (!length) return false;
-  const double primal = std::abs(at.primal());
-  // The gap: multipliers of a smooth loss meet Fenchel's inequality with equality.
-  relative_gap_ = primal > 0 ? at.residual() / primal : 0.0;
+  relative_gap_ = gap_of_point();
   finished_ = *length == 0 || relative_gap_ <= kRounding;
   return true;
 }

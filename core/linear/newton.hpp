@@ -79,9 +79,15 @@ struct NewtonPoint {
     } else {
       for_each_row(budget, per_row.size(),
                    [&](std::size_t i) { per_row[i] = terms.labels[i] * multipliers[i]; });
-      system.combine(per_row, combined, budget);
+      combine_all(system, budget);
       peak = sums.multipliers;
     }
+  }
+
+  // combined = the sum of c_i z_i, with c_i as in per_row, and of the settled rows.
+  void combine_all(System& system, const Budget& budget) {
+    system.combine(per_row, combined, budget);
+    for (std::size_t j = 0; j < settled.size(); ++j) combined[j] += settled[j];
   }
 
   // per_column = R v - combined, the gradient of the sum of pieces.
@@ -103,6 +109,7 @@ struct NewtonPoint {
       slope += terms.regulariser[j] * p[j] * v[j];
       curvature += terms.regulariser[j] * p[j] * p[j];
     }
+    for (std::size_t j = 0; j < settled.size(); ++j) slope -= settled[j] * p[j];
     const double length = line_search(piece, margins, changes.data(), slope, curvature, budget);
     for (std::size_t j = 0; j < v.size(); ++j) v[j] += length * p[j];
     for_each_row(budget, changes.size(), [&](std::size_t i) { margins[i] += length * changes[i]; });
@@ -112,9 +119,10 @@ struct NewtonPoint {
 
   // 1/2 v'Rv + sum_i C_i loss(m_i)
   double primal() const {
-    double squares = 0;
+    double squares = 0, lines = settled_costs;
     for (std::size_t j = 0; j < v.size(); ++j) squares += terms.regulariser[j] * v[j] * v[j];
-    return 0.5 * squares + sums.loss;
+    for (std::size_t j = 0; j < settled.size(); ++j) lines -= settled[j] * v[j];
+    return 0.5 * squares + sums.loss + lines;
   }
   // 1/2 g'R^-1 g, with 1 where nothing holds the intercept: how far v is from the best of the pieces' sum.
   double residual() const {
@@ -134,6 +142,10 @@ struct NewtonPoint {
   NumbersOfRows curvatures{};      // h_i = piece_i''(m_i), and a part of it where a row has just lost it
   NumbersOfRows per_row{};         // room for a step's own numbers
   std::vector<double> per_column{};
+  // Of other rows, whose losses are lines, C_i (1 - m_i): sum_i C_i y_i z_i, if there are any, and sum_i
+  // C_i.
+  std::vector<double> settled{};
+  double settled_costs = 0;
   Refreshed sums{};  // at the multipliers
   double peak = 0;   // of the multipliers' sum, since that of rows was last made
 };
@@ -173,6 +185,7 @@ class NewtonMethod : public SecondOrderMethod {
   }
 
   bool step(System& system, const Budget& budget) override;
+  double gap_of_point() const;
 
   Loss loss_;
   double relative_gap_ = INFINITY;

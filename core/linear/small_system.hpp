@@ -28,6 +28,8 @@ class SmallSystem final : public System {
   // gives a direction of descent.
   bool solve(std::span<const double> h, std::span<double> x, const Budget& budget) override;
   void scale(double factor) override { hessian_.scale(factor); }
+  // Has a given matrix stand for that of any curvatures.
+  void assume(std::span<const double> lower) { hessian_.assume(lower); }
   // Forgets the curvatures of another problem on the same rows.
   void clear() { hessian_.clear(); }
 

@@ -80,6 +80,11 @@ void sort_rows(const AnyRows& rows, const TwoClasses& of, const PointsOfPass& at
       [&](const auto& kind) { sort_rows(kind, of, at, length_rounding, by, losses, all_margins, found); });
 }
 
+SettledRows settle_rows(const AnyRows& rows, const Settling& by, std::span<double> multipliers,
+                        std::span<double> sum, const Budget& budget) {
+  return rows.visit([&](const auto& kind) { return settle_rows(kind, by, multipliers, sum, budget); });
+}
+
 void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w) {
   rows.visit([&](const auto& kind) { add_rows(kind, order, coefficients, w); });
 }

@@ -16,6 +16,7 @@
 #include "linear/stochastic_subgradient.hpp"
 #include "linear/subgradient.hpp"
 #include "machine/budget.hpp"
+#include "passes/settled.hpp"
 #include "passes/share.hpp"
 
 namespace maxmargin {
@@ -41,6 +42,8 @@ void add_multipliers(const AnyRows& rows, const TwoClasses& of, const PointsOfPa
 void sort_rows(const AnyRows& rows, const TwoClasses& of, const PointsOfPass& at, double length_rounding,
                const Sorting& by, std::span<double> losses, std::span<double> all_margins,
                SortedRows& found);
+SettledRows settle_rows(const AnyRows& rows, const Settling& by, std::span<double> multipliers,
+                        std::span<double> sum, const Budget& budget);
 void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w);
 void squared_norms(const AnyRows& rows, std::span<double> out, const Budget& budget);
 

@@ -38,6 +38,44 @@ std::array<double, 4> scores_of_four(const DenseRows<Value>& rows, Integer first
   return {a, b, c, d};
 }
 
+// Whether rows are read in whole registers.
+template <class Rows>
+bool fits_registers(const Rows& rows) {
+  return kDense<Rows> && rows.columns >= kLane;
+}
+
+inline constexpr Integer kRowsOfBlock = 64;  // which stay in the cache while they are visited again
+
+// <w, x_i> of the rows of a block, whose number is at most kRowsOfBlock.
+template <class Rows>
+class ScoresOfBlock {
+ public:
+  ScoresOfBlock(const Rows& rows, const double* w) : w_(w) {
+    // Of shorter rows the registers' ends would take longer than the sums.
+    if (!fits_registers(rows) || InRegisters(rows.columns).count <= kRegistersOfSum) return;
+    points_ = PaddedPoints(InRegisters(rows.columns), {w, static_cast<std::size_t>(rows.columns)});
+  }
+  void operator()(const Rows& rows, Integer first, Integer count, double* out) const {
+    Integer i = 0;
+    if constexpr (kDense<Rows>) {
+      if (points_.count > 0) {
+        std::array<double, kRowsOfBlock> lengths;
+        Rows some = rows;
+        some.values += first * rows.stride;
+        some.count = count;
+        scores_in_registers<1>(some, points_.by, points_.values.data(), 1, out, count, lengths.data());
+        return;
+      }
+      for (; i + 4 <= count; i += 4) std::ranges::copy(scores_of_four(rows, first + i, w_), out + i);
+    }
+    for (; i < count; ++i) out[i] = rows[first + i].dot(w_);
+  }
+
+ private:
+  const double* w_;
+  PaddedPoints points_;
+};
+
 // out_i = <w, x_i>
 template <class Rows>
 void scores(const Rows& rows, const double* w, std::span<double> out, const Budget& budget) {
@@ -50,19 +88,14 @@ void scores(const Rows& rows, const double* w, std::span<double> out, const Budg
       return;
     }
   }
+  const ScoresOfBlock<Rows> scores_of_block(rows, w);
   in_parallel(budget.threads_for(rows.stored()), rows.count, [&](Integer, Integer i, Integer last) {
     const View<Rows> view = rows;
-    if constexpr (kDense<Rows>) {
-      for (; i + 4 <= last; i += 4) std::ranges::copy(scores_of_four(view, i, w), out.begin() + i);
+    for (Integer some = 0; i < last; i += some) {
+      some = std::min(kRowsOfBlock, last - i);
+      scores_of_block(view, i, some, out.data() + i);
     }
-    for (; i < last; ++i) out[i] = view[i].dot(w);
   });
-}
-
-// Whether rows are read in whole registers.
-template <class Rows>
-bool fits_registers(const Rows& rows) {
-  return kDense<Rows> && rows.columns >= kLane;
 }
 
 // out_i = |x_i|^2
@@ -137,6 +170,29 @@ inline NumbersOfRows sums_of_twins(const double* coefficients, Integer count, co
   return sums;
 }
 
+// target += sum of coefficient_i x_i over a block of rows. Few rows whose coefficient is not 0 are told
+// apart; else all are added up, which is faster than branches that nobody foresees.
+template <class Rows>
+void add_block(const Rows& rows, Integer first, Integer count, const double* coefficients, double* target) {
+  if constexpr (kDense<Rows>) {
+    constexpr Integer kFew = 4;  // one row in so many
+    Integer added = 0;
+    for (Integer i = 0; i < count; ++i) added += coefficients[i] != 0;
+    if (kFew * added > count) {
+      const InRegisters by(rows.columns);
+      // More registers would be a second visit of the rows, out of the order in which they lie.
+      if (fits_registers(rows) && by.count <= kRegistersOfSum) {
+        return add_sum_in_registers(rows, by, first, count, coefficients, target);
+      }
+      for (Integer i = 0; i < count; ++i) rows[first + i].add_to(target, coefficients[i]);
+      return;
+    }
+  }
+  for (Integer i = 0; i < count; ++i) {
+    if (coefficients[i] != 0) rows[first + i].add_to(target, coefficients[i]);
+  }
+}
+
 // out = sum_i coefficient_i x_i
 template <class Rows>
 void combine(const Rows& rows, const double* coefficients, std::span<double> out, const Budget& budget) {
@@ -148,8 +204,9 @@ void combine(const Rows& rows, const double* coefficients, std::span<double> out
   }
   accumulate(rows, out, budget, [&](Integer, Integer i, Integer last, double* target) {
     const View<Rows> view = rows;
-    for (; i < last; ++i) {
-      if (coefficients[i] != 0) view[i].add_to(target, coefficients[i]);
+    for (Integer some = 0; i < last; i += some) {
+      some = std::min(kRowsOfBlock, last - i);
+      add_block(view, i, some, coefficients + i, target);
     }
   });
 }

@@ -170,23 +170,59 @@ void add_two_sums(const Rows& rows, Integer first, Integer count, const double* 
   }
 }
 
+inline constexpr Integer kRegistersOfSum = 4;  // registers of a row, and twice as many sums
+
+// Calls add(kCount, k) for the registers of a row, kCount of them at a time from number k on.
+template <class Add>
+void in_groups_of_registers(const InRegisters& by, const Add& add) {
+  for (Integer k = 0, wide = 0; k < by.count; k += wide) {
+    wide = std::min(kRegistersOfSum, by.count - k);
+    if (wide == 1) add(std::integral_constant<int, 1>(), k);
+    if (wide == 2) add(std::integral_constant<int, 2>(), k);
+    if (wide == 3) add(std::integral_constant<int, 3>(), k);
+    if (wide == 4) add(std::integral_constant<int, 4>(), k);
+  }
+}
+
 // The same for all columns, of targets as long as the registers of a row.
 template <class Rows>
 void add_two_sums_in_registers(const Rows& rows, const InRegisters& by, Integer first, Integer count,
                                const double* one, const double* other, double* first_target,
                                double* second_target) {
-  constexpr Integer kMost = 4;  // registers of a row, and twice as many sums
-  for (Integer k = 0, wide = 0; k < by.count; k += wide) {
-    wide = std::min(kMost, by.count - k);
-    const auto add = [&]<int kCount>(std::integral_constant<int, kCount>) {
-      add_two_sums<kCount>(rows, first, count, one, other, k * kLane, by.begin(k + wide - 1),
-                           first_target + k * kLane, second_target + k * kLane);
+  in_groups_of_registers(by, [&]<int kCount>(std::integral_constant<int, kCount>, Integer k) {
+    add_two_sums<kCount>(rows, first, count, one, other, k * kLane, by.begin(k + kCount - 1),
+                         first_target + k * kLane, second_target + k * kLane);
+  });
+}
+
+// target += sum of coefficient_i x_i over some rows, in two sums side by side, since each addition waits
+// for the one before. The target has a place for each column.
+template <class Rows>
+void add_sum_in_registers(const Rows& rows, const InRegisters& by, Integer first, Integer count,
+                          const double* coefficients, double* target) {
+  in_groups_of_registers(by, [&]<int kCount>(std::integral_constant<int, kCount>, Integer k) {
+    const Integer begin = k * kLane, last = by.begin(k + kCount - 1);
+    Lanes<double> even[kCount] = {}, odd[kCount] = {};
+    const auto add = [&](Integer i, Lanes<double>* sums) {
+      const auto* const x = rows[first + i].values;
+      for (int r = 0; r < kCount; ++r) {
+        sums[r] += coefficients[i] * in_double(x + (r + 1 < kCount ? begin + r * kLane : last));
+      }
     };
-    if (wide == 1) add(std::integral_constant<int, 1>());
-    if (wide == 2) add(std::integral_constant<int, 2>());
-    if (wide == 3) add(std::integral_constant<int, 3>());
-    if (wide == 4) add(std::integral_constant<int, 4>());
-  }
+    Integer i = 0;
+    for (; i + 2 <= count; i += 2) {
+      add(i, even);
+      add(i + 1, odd);
+    }
+    if (i < count) add(i, even);
+    for (int r = 0; r < kCount; ++r) {
+      double* const to = target + (r + 1 < kCount ? begin + r * kLane : last);
+      Lanes<double> sum = even[r] + odd[r];
+      // What the register before has, too, counts there.
+      for (Integer lane = 0; lane < begin + r * kLane - (to - target); ++lane) sum[lane] = 0;
+      store(to, load(to) + sum);
+    }
+  });
 }
 
 // Row g of `target` += sum of coefficient_i x_i over the rows first .. last - 1 with group_i = g. Rows of

@@ -12,6 +12,7 @@ from scipy import sparse
 from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
 from maxmargin.solvers import AugmentedLagrangian, Newton
+from maxmargin.solvers.second_order.near_margin import NearMargin
 from maxmargin.solvers.second_order.opening import Opening, sample_size
 
 SOLVERS = {"hinge": AugmentedLagrangian(), "squared_hinge": Newton(), "logistic": Newton()}
@@ -87,7 +88,7 @@ def test_a_budget_that_ends_in_the_opening_still_gives_a_model():
 def test_the_steps_on_a_sample_are_one_step(loss):
     problem, solver = many_rows(loss=loss), SOLVERS[loss]
     after = solver.step(problem, solver.init(problem, None), UNLIMITED)
-    assert not isinstance(after, Opening)
+    assert not isinstance(after, Opening) or isinstance(after, NearMargin)
     spent = core.Budget(np.inf, 1)
     spent.stop()
     cut_short = solver.step(problem, solver.init(problem, None), spent)

@@ -31,3 +31,11 @@ def test_the_ascent_knows_its_gap_where_losses_are_a_part_of_the_optimum(C, near
     for _ in range(30):
         state = solver.step(problem, state, core.ALL_CORES)
     assert solver.report(state).near() == near
+
+
+def test_large_data_get_a_certificate_after_some_steps_whatever_the_estimate_says(monkeypatch):
+    monkeypatch.setattr("maxmargin.solving.lookout.LARGE_VALUES", 1)
+    lookout = Lookout(1e-6, None, Rows(np.eye(3)), watched=False)
+    far, near = Report(gap=1.0), Report(gap=1e-7)
+    assert [lookout.due(step, far) for step in range(1, 6)] == [False, False, False, True, True]
+    assert lookout.due(2, near)

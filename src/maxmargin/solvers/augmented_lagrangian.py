@@ -17,8 +17,9 @@ and k grows.
 A step costs two passes over the data, most of which are spared rows whose a_i stays, and the factor. The
 number of steps hardly depends on C. Three things make them few:
 
-* the start is a few sweeps of dual coordinate ascent, whose alpha knows most of the rows already; or, for
-  very many rows of few columns, the w of a sample of them. Few and short rows begin at zero;
+* the start is a few sweeps of dual coordinate ascent, whose alpha knows most of the rows already. Few and
+  short rows begin at zero; very many rows of few columns with samples of them, and most are then settled
+  in one visit (second_order/near_margin.py);
 * after line 4, J is taken over: a_i of its rows is not clipped in the first g, so that the first step aims
   at m_i = 1 for all of them;
 * a row that has just left J counts for 0.3 of its curvature once more, since it often comes back.
@@ -38,6 +39,7 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.second_order.base import Begun, SecondOrder, multipliers_of, point_of
+from maxmargin.solvers.second_order.near_margin import NearMargin, offers_settling
 from maxmargin.solvers.second_order.opening import Opening
 from maxmargin.solvers.second_order.system import NewtonSystem
 from maxmargin.solvers.sizes import FEW_COLUMNS, FEW_VALUES, SHORT_ROW_OF_HINGE
@@ -54,6 +56,8 @@ _STIFFEST = 1e7
 """The largest k, in units of the spread of the targets: beyond, margins show nothing but their rounding."""
 _SWEEPS = 4
 """Sweeps of dual ascent at the start, unless rows are few and short."""
+_USUAL = 1e-4
+"""The relative gap that rows near the margin are chosen for, where somebody counts the steps."""
 _AFTER_SAMPLE = 10.0
 """The first k after a sample: its margins are nearer to the end than those after a few sweeps."""
 
@@ -89,9 +93,18 @@ class AugmentedLagrangian(SecondOrder[State]):
             )
         return None
 
-    def after(self, opening: Opening) -> AugmentedLagrangian:
-        """Stiffer after a sample."""
-        return replace(self, stiffness=max(self.stiffness, _AFTER_SAMPLE)) if opening.sampled else self
+    def nests_samples(self, problem: Problem) -> bool:
+        """Where rows far from the margin can be settled."""
+        return offers_settling(problem)
+
+    def after_opening(self, problem: Problem, opening: Opening, budget: Budget) -> Opening | State:
+        """First with rows near the margin alone, where there was a sample; stiffer after it."""
+        if not opening.sampled and not isinstance(opening, NearMargin):
+            return self.begin(problem, opening.solution(budget), budget)
+        stiffer = replace(self, stiffness=max(self.stiffness, _AFTER_SAMPLE))
+        options, tol = stiffer.options_for(problem), _USUAL if self.until is None else self.until
+        near = NearMargin.after(opening, problem, options, tol, budget)
+        return near or stiffer.begin(problem, opening.solution(budget), budget)
 
     def stiffer(self, before: State) -> float:
         """The last k of ``before`` beside the first one of this run."""
@@ -140,9 +153,9 @@ class AugmentedLagrangian(SecondOrder[State]):
 
     def reached(self, problem: Problem, state: State) -> Solution:
         """The best v and the best multipliers so far: any two points make a proof."""
-        method = state.method
-        w = method.best_v[: problem.rows.columns].copy()
-        return Solution(w=w, alpha=method.best_multipliers.copy(), any_length=True)
+        method, d = state.method, problem.rows.columns
+        w, b = method.best_v[:d].copy(), float(method.best_v[d:].sum())
+        return Solution(w=w, b=b, alpha=method.best_multipliers.copy(), any_length=True)
 
 
 def _go_to(state: State, start: Solution, budget: Budget) -> None:

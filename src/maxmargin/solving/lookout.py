@@ -25,6 +25,9 @@ _PATIENCE, _WATCHED_PATIENCE = 64, 16
 """Steps that an estimate may put a certificate off by, and where somebody watches the run."""
 _LEAST_LONG_PATIENCE, _ROWS_PER_STEP = 200, 100
 """The same with a kernel and many rows: a step for each hundred of them, and at least two hundred."""
+_PATIENCE_OF_LARGE = 4
+"""The same on data of ``LARGE_VALUES``: a certificate takes as long as a step, and the first step is one on
+samples of the rows, as a rule."""
 _GROWTH, _WAIT = 1.25, 4
 """Factors on the step of the last certificate: where a solver has no estimate the next one is due at the
 first, and where its estimate says no, at the second and as many more steps as the patience has."""
@@ -46,7 +49,7 @@ class Lookout:
         self.tol, self.every = tol, every
         self.patience = _WATCHED_PATIENCE if watched else _PATIENCE
         if rows.stored >= LARGE_VALUES:
-            self.patience = 1
+            self.patience = _PATIENCE_OF_LARGE
         if rows.has_kernel and rows.count > LONG_PROOF_ROWS:
             self.patience = max(_LEAST_LONG_PATIENCE, rows.count // _ROWS_PER_STEP)
         self.last_step = 0

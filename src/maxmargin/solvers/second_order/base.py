@@ -92,9 +92,13 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         state.beyond_float64 = state.taken == 0
         return state
 
-    def after(self, opening: Opening) -> Self:
-        """The solver as it begins after the opening."""
-        return self
+    def nests_samples(self, problem: Problem) -> bool:
+        """Whether a larger sample comes after the first one."""
+        return False
+
+    def after_opening(self, problem: Problem, opening: Opening, budget: Budget) -> Opening | State:
+        """The state after the last step of an opening, at the point that it has found."""
+        return self.begin(problem, opening.solution(budget), budget)
 
     def stiffer(self, before: State) -> float:
         """How many times the curvatures of ``before`` are those of a beginning at the same costs."""
@@ -105,7 +109,8 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         if start is not None:
             return self.begin(problem, start, core.ALL_CORES)
         sampler = self.with_options(sampling=False) if self.sampling else None
-        opening = Opening.of(problem, sampler, self.sweeps_of(problem), self.seed)
+        sweeps, nested = self.sweeps_of(problem), self.nests_samples(problem)
+        opening = Opening.of(problem, sampler, nested, sweeps, self.seed)
         return opening or self.begin(problem, Solution(), core.ALL_CORES)
 
     def resume(self, problem: Problem, start: Solution | None, before: Opening | State) -> Opening | State:
@@ -125,7 +130,7 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         while not state.step(budget):
             if not state.sampled or budget.spent:
                 return state
-        return self.after(state).begin(problem, state.solution(budget), budget)
+        return self.after_opening(problem, state, budget)
 
     def solution(self, problem: Problem, state: Opening | State, budget: Budget) -> Solution:
         """What the opening or the last step has reached."""

@@ -152,6 +152,26 @@ class NewtonSystem:
                 matrix.scale(factor)
 
 
+class GivenSystem(NewtonSystem):
+    """The system with a matrix that stands for ``sum_i h_i z_i z_i'``, whatever the curvatures are."""
+
+    def __init__(self, problem: Problem, lower: Matrix) -> None:
+        super().__init__(problem)
+        self.lower = lower
+        """The lower triangle."""
+        data = compiled(problem.rows)
+        if data is not None and is_compiled(problem):
+            self._small = core.small_system(data, self.regulariser, lower)
+
+    def at_costs_of(self, problem: Problem, factor: float) -> NewtonSystem:
+        """The same of a problem whose curvatures are about ``factor`` times the last ones."""
+        return GivenSystem(problem, factor * self.lower)
+
+    def factor(self, curvatures: Vector, budget: Budget) -> Factor:
+        """The factor of the matrix."""
+        return _OnColumns(self.lower, self.regulariser, budget)
+
+
 class Hessian:
     """``sum_i h_i z_i z_i'``, the lower triangle; see core/linear/hessian.hpp for how it is kept."""
 

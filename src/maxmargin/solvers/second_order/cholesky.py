@@ -43,11 +43,12 @@ def solved_by(factor: Matrix, right: Matrix) -> Matrix:
     return np.asarray(solved)
 
 
-def factored(matrix: Matrix, budget: Budget) -> Matrix | None:
+def factored(matrix: Matrix, budget: Budget, *, in_time: bool = False) -> Matrix | None:
     """The factor L' of a matrix whose lower triangle is read, which it takes the place of.
 
     What lies above the diagonal stays as it is, in memory and in the factor's other triangle. None where
-    the matrix is not positive definite; KeyboardInterrupt once the budget is stopped.
+    the matrix is not positive definite; KeyboardInterrupt once the budget is stopped, and TimeoutError once
+    it is spent, if it is to be ``in_time``.
     """
     with one_blas_thread():
         if len(matrix) <= _AT_ONCE:
@@ -55,6 +56,8 @@ def factored(matrix: Matrix, budget: Budget) -> Matrix | None:
             return None if failed else np.asarray(whole)
         for first in range(0, len(matrix), _PANEL):
             end_if_stopped(budget)
+            if in_time and budget.spent:
+                raise TimeoutError
             panel = matrix[first:, first : first + _PANEL]
             size = panel.shape[1]
             before = matrix[first:, :first]
@@ -76,10 +79,17 @@ def factored(matrix: Matrix, budget: Budget) -> Matrix | None:
     return matrix.T
 
 
-def cholesky(lower: Matrix | Callable[[], Matrix], diagonal: Vector, budget: Budget = ALL_CORES) -> Matrix:
+def cholesky(
+    lower: Matrix | Callable[[], Matrix],
+    diagonal: Vector,
+    budget: Budget = ALL_CORES,
+    *,
+    in_time: bool = False,
+) -> Matrix:
     """The factor of this lower triangle plus the diagonal, positive definite but for rounding.
 
-    The triangle may be a function that makes it, where that is no more work than to copy it.
+    The triangle may be a function that makes it, where that is no more work than to copy it. What the
+    budget ends is said by ``factored``.
     """
     make = lower.copy if isinstance(lower, np.ndarray) else lower
     ridge = 0.0
@@ -92,7 +102,7 @@ def cholesky(lower: Matrix | Callable[[], Matrix], diagonal: Vector, budget: Bud
         on_diagonal += diagonal + ridge
         # Where no row has curvature and the intercept is exact, any scale will do for it.
         on_diagonal[on_diagonal <= 0.0] = 1.0
-        factor = factored(matrix, budget)
+        factor = factored(matrix, budget, in_time=in_time)
         if factor is not None:
             return factor
         # Rounding has eaten the diagonal. Any positive definite matrix gives a direction of descent.

@@ -202,6 +202,8 @@ def test_a_border_is_answered_for_in_parts_and_can_be_stopped():
     stopped.stop()
     with pytest.raises(KeyboardInterrupt):
         system.solve(equations, J, np.zeros(1_200), stopped)
+    with pytest.raises(TimeoutError):
+        system.solve(equations, J, np.zeros(1_200), Budget(0.0, 2))
     alone, both = (
         Bordered(equations, first, 0.1).solve(equations, J, np.zeros(1_200), Budget(math.inf, threads))
         for threads in (1, 2)

@@ -531,7 +531,7 @@ class KernelLadder:
         if count > sizes.FACTORED_ROWS or needed > self.cache_size * 1e6:
             work = sizes.WORK_ON_PAIRS * float(sizes.FACTORED_ROWS) ** 2 * count
             easy = self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.", work)
-            last = Rung(self._on_pairs_for_long, "Nor has it a factor with few columns, or few enough free rows.")
+            last = Rung(self._on_pairs_for_long, "Nor has it few columns, or few enough free rows.")
             return [easy, self._columns_of_many_rows, self._free_rows, last]
         work = max(sizes.WORK_ON_PAIRS * count**3, sizes.LEAST_WORK_ON_PAIRS)
         easy = self._pairs(NO_LIMIT, "Most problems take fewer steps than these.", work)

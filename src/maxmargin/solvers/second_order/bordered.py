@@ -135,6 +135,8 @@ class Bordered:
 
             def answer(some: slice) -> None:
                 end_if_stopped(budget)
+                if budget.spent:
+                    raise TimeoutError
                 more[:, some] = solved_by(self.factor, more[:, some])
 
             parts = [slice(k, k + _COLUMNS_OF_PART) for k in range(0, len(new), _COLUMNS_OF_PART)]

@@ -70,6 +70,8 @@ _HALVINGS = 30
 """Halvings of the interval that has the best step: steps of a hundredth are common at first."""
 _TRIES = 30
 """Values of r that are tried for a J that is neither empty nor too large: over ten orders of magnitude."""
+_NARROWED = 4
+"""How often J may become too large: as often as not, so many rows are free at the end."""
 _NO_STEP = 1e-7
 """A step so short is none: rounding tells where it leads."""
 _BEYOND = 0.03
@@ -110,6 +112,8 @@ class State:
     before: Mask | None = None
     """The last J; None in the first step on a smooth problem."""
     system: Bordered | None = None
+    narrowed: int = 0
+    """How often J has become too large, or empty."""
     steps: int = 0
     """Steps on this smooth problem."""
     primal: float = math.inf
@@ -184,7 +188,10 @@ class KernelAugmentedLagrangian(Solver[State]):
             self._with_few_rows(rows, state, f, budget)
             _judge(problem, state)
         elif not self._has_few_rows(state.smooth.free) and state.steps < _PATIENCE:
-            self._with_few_rows(rows, state, state.smooth.f, budget)
+            state.narrowed += 1
+            state.finished = state.narrowed > _NARROWED
+            if not state.finished:
+                self._with_few_rows(rows, state, state.smooth.f, budget)
         elif self._is_enough(state) or state.steps >= _PATIENCE:
             state.finished = state.steps >= _PATIENCE or self.sees_no_gap(state)
             if not state.finished:

@@ -121,7 +121,7 @@ def test_active_sets_survive_a_diagonal_next_to_0():
 
 
 def test_active_sets_refuse_more_rows_than_they_can_factor(monkeypatch):
-    monkeypatch.setattr("maxmargin.solvers.kernel.active_sets.ACTIVE_ROWS", 20)
+    monkeypatch.setattr("maxmargin.solvers.kernel.active_sets.FACTORED_ROWS", 20)
     X, y = clouds(n=30, d=3, seed=9)
     with pytest.raises(ValueError, match="up to 20 rows"):
         solve(Problem.of(KernelRows(X, Gaussian(0.5)), y), ActiveSets())
@@ -191,21 +191,10 @@ def noisy(n, d, seed):
     return X, np.where(X @ random.normal(size=d) + 3.0 * random.normal(size=n) > 0.0, 1.0, -1.0)
 
 
-def test_many_rows_of_noisy_labels_are_left_to_the_interior_point(monkeypatch):
-    monkeypatch.setattr(sizes, "FACTORED_ROWS", 500)
-    monkeypatch.setattr(sizes, "QUICK_ROWS", 500)
-    monkeypatch.setattr(sizes, "WORK_ON_FACTOR", 1e6)
-    X, y = noisy(900, 5, seed=3)
-    model = SVC(C=1e5, gamma=0.1).fit(X, y)
-    assert model.status_ is Status.CERTIFIED
-    assert "interior_point on the kernel matrix" in model.solver_
-
-
 def test_many_rows_without_a_factor_say_how_far_they_are(monkeypatch, caplog):
     for size in ("FACTORED_ROWS", "QUICK_ROWS"):
         monkeypatch.setattr(sizes, size, 500)
-    for size in ("INTERIOR_ROWS", "ACTIVE_ROWS"):
-        monkeypatch.setattr(sizes, size, 0)
+    monkeypatch.setattr(sizes, "LAGRANGIAN_ROWS", 0)
     monkeypatch.setattr(sizes, "WORK_ON_FACTOR", 1e6)
     monkeypatch.setattr(sizes, "WORK_ON_PAIRS", 1e-6)
     monkeypatch.setattr(long_fit, "_FIRST_LINE", 0.0)
@@ -436,7 +425,7 @@ def test_solvers_on_all_values_wait_for_none_once_the_budget_is_stopped():
 
 
 def test_the_interior_point_on_points_refuses_what_it_cannot_factor(monkeypatch):
-    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_interior_point.INTERIOR_ROWS", 20)
+    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_interior_point.FACTORED_ROWS", 20)
     X, y = clouds(n=40, d=3, seed=4)
     assert "up to 20 rows" in KernelInteriorPoint().accepts(
         Problem.of(KernelRows(X, Gaussian(1.0)), y, 1.0)

@@ -14,8 +14,8 @@ ways (``kernel_rungs`` has those that few problems need), and is solved on the f
 6  pairs of rows again
 
 Beyond ``sizes.FACTORED_ROWS`` rows the columns are those of a factor that leaves out as much as the proof
-allows, active sets and the interior point have their turn up to some size, while all values have room, and
-pairs of rows go on without end.
+allows, an augmented Lagrangian whose systems have the free rows alone is next, and pairs of rows go on
+without end.
 
 The kernel that is the inner product of the data begins with 2, on the columns of the data themselves.
 """
@@ -531,20 +531,12 @@ class KernelLadder:
         if count > sizes.FACTORED_ROWS or needed > self.cache_size * 1e6:
             work = sizes.WORK_ON_PAIRS * float(sizes.FACTORED_ROWS) ** 2 * count
             easy = self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.", work)
-            last = Rung(self._on_pairs_for_long, "Nor has it a factor with few columns, or few free rows.")
-            on_values = self._on_values_of_many_rows(count)
-            return [easy, self._columns_of_many_rows, *on_values, last]
+            last = Rung(self._on_pairs_for_long, "Nor has it few columns, or few enough free rows.")
+            return [easy, self._columns_of_many_rows, self._free_rows, last]
         work = max(sizes.WORK_ON_PAIRS * count**3, sizes.LEAST_WORK_ON_PAIRS)
         easy = self._pairs(NO_LIMIT, "Most problems take fewer steps than these.", work)
         last = self._pairs(NO_LIMIT, "Steps on pairs of rows hardly do better.", work)
         return [easy, self._columns, self._active_sets, self._points, self._more_columns, last]
-
-    def _on_values_of_many_rows(self, count: int) -> Sequence[Rung]:
-        """The ways on all values of more rows than a factor is made of lightly, where there is room."""
-        size = 8 * count**2 / (self.cache_size * 1e6) if self.cache_size > 0.0 else math.inf
-        sets = count <= sizes.ACTIVE_ROWS and sizes.ROOM_OF_ACTIVE_SETS * size <= 1.0
-        points = count <= sizes.INTERIOR_ROWS and size <= 1.0
-        return [self._active_sets] * sets + [self._points] * points
 
     @property
     def _ways(self) -> KernelRungs:
@@ -578,6 +570,11 @@ class KernelLadder:
     def _columns_of_many_rows(self) -> Rung:
         reason = "A factor with few columns may leave out as little as the proof allows."
         return Rung(self._ways.on_columns_of_many_rows, reason)
+
+    @property
+    def _free_rows(self) -> Rung:
+        reason = "Newton's method on losses that are rounded off has systems of the free rows alone."
+        return Rung(self._ways.on_free_rows, reason, on_the_matrix=True)
 
     @property
     def _active_sets(self) -> Rung:

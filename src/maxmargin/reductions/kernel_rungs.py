@@ -12,22 +12,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxmargin.problem import Problem
+from maxmargin.problem.rows import Matrix
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model, Status
+from maxmargin.proof.solution import Solution
 from maxmargin.reductions.kernel_values_rounded import is_rounding
 from maxmargin.reductions.linear_kernel import (
     Columns,
     Factor,
     factor_of,
     factor_of_values,
+    on_factor,
     solve_on_columns,
 )
-from maxmargin.solvers import sizes
+from maxmargin.solvers import InteriorPoint, sizes
 from maxmargin.solvers.kernel.active_sets import ActiveSets
+from maxmargin.solvers.kernel.kernel_augmented_lagrangian import KernelAugmentedLagrangian
 from maxmargin.solvers.kernel.kernel_interior_point import KernelInteriorPoint
 from maxmargin.solvers.kernel.kernel_problem import kernel_rows
-from maxmargin.solving.loop import NO_LIMIT
+from maxmargin.solving.loop import NO_LIMIT, Limits, solve, solve_after
 from maxmargin.solving.ways import Way
 from maxmargin.types import Indices, Vector
 
@@ -38,6 +41,10 @@ _LEFT_OUT_AND_RUNS = ((3.0, 1), (1e-2, 1), (1e-6, 2))
 """The shares of the gap for what a factor may leave out, and the runs on its columns. Multipliers of random
 signs at C would see all of that; those at the optimum saw a tenth, but what is left of a smooth kernel is
 smooth, too, and they may see many times its mean."""
+
+
+_ROUGH = 0.1
+"""The relative gap of a rough answer: what its factor leaves out is worth more."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +63,6 @@ class KernelRungs:
     def on_active_sets(self, attempt: Attempt, known: Certificate | None) -> Model | None:
         """Newton's method on the free multipliers, with the whole matrix at hand."""
         work = sizes.WORK_ON_ACTIVE_SETS * float(attempt.count) ** 3
-        if attempt.count > sizes.FACTORED_ROWS:
-            work = sizes.WORK_ON_FEW_ACTIVE
-            if known is None or _free(attempt.problem, known) > sizes.FACTORED_ROWS:
-                return None  # and more than these would be in the first system
         if self.kernel_is_none or not attempt.has_all_values():
             return None
         sets = ActiveSets(most_work=work, most_rows=sizes.SHARE_OF_ACTIVE * attempt.count)
@@ -137,6 +140,54 @@ class KernelRungs:
                 return replace(best, status=Status.VALUES_ROUNDED)
         return best
 
+    def on_free_rows(self, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """The augmented Lagrangian, whose systems have the rows that are free, or may be.
+
+        It begins at the answer of a factor with few columns: pairs of rows that fall short leave a w whose
+        scores are so large with a large C that twice as many steps would follow.
+        """
+        problem, budget = attempt.problem, attempt.budget
+        if self.kernel_is_none or attempt.count > sizes.LAGRANGIAN_ROWS:
+            return None
+        if len(kernel_rows(problem).blocks) > 1:
+            return None
+        room = math.isqrt(int(self.cache_size * 1e6 / (8 * sizes.ROOM_OF_LAGRANGIAN)))
+        if room < sizes.LEAST_ROWS_OF_LAGRANGIAN:
+            return None
+        solver = KernelAugmentedLagrangian(most_rows=min(room, sizes.ROWS_OF_LAGRANGIAN), aim=self.tol)
+        reason = "augmented_lagrangian on the kernel: pairs of rows gained too little."
+        start = self._answer_of_few_columns(attempt)
+        if budget.spent:
+            return None
+        if start is None and known is not None:
+            start = Solution(alpha=known.alpha)
+        limits = Limits(self.tol, budget, NO_LIMIT, attempt.callback)
+        found, state = solve_after(None, problem, Way(solver, reason), limits, start, known)
+        if found.status is Status.RULE_FIRED and solver.sees_no_gap(state):
+            return replace(found, status=Status.VALUES_ROUNDED)  # which are all that pairs would see, too
+        return found
+
+    def _answer_of_few_columns(self, attempt: Attempt) -> Solution | None:
+        """A rough answer of a factor that leaves out whatever its columns do; None where there is none."""
+        problem, budget = attempt.problem, attempt.budget
+        rows = kernel_rows(problem)
+        every = np.arange(rows.count)
+        most = min(sizes.FEW_FACTOR_COLUMNS, math.isqrt(int(sizes.WORK_ON_START / rows.count)))
+        most = min(most, int(self.cache_size * 1e6 / (3 * 8 * rows.count)))  # it is copied twice
+        if most == 0:
+            return None
+
+        def values(pivots: Indices) -> Matrix:
+            return rows.block(pivots, every, budget)
+
+        factor = factor_of_values(values, rows.squared_norms, most, budget, as_far=True)
+        if factor is None:
+            return None
+        way = Way(InteriorPoint(), "interior_point: a rough answer on few columns.")
+        plain = on_factor(problem, factor)
+        found = solve(plain, way, tol=_ROUGH, budget=budget, callback=attempt.callback, certify_every=1)
+        return Solution(w=factor.coefficients_of(found.w), alpha=found.alpha)
+
     def _columns_of(self, attempt: Attempt, most: int) -> Columns | None:
         """The problem on the data themselves, where the kernel is their inner product; else a factor.
 
@@ -150,8 +201,3 @@ class KernelRungs:
         rows, budget = kernel_rows(attempt.problem), attempt.budget
         matrix = rows.all_values(budget)
         return None if budget.spent else factor_of(matrix, min(rows.count, most), budget)
-
-
-def _free(problem: Problem, known: Certificate) -> int:
-    """How many multipliers are inside their walls."""
-    return int(np.count_nonzero((known.alpha > 0.0) & (known.alpha < problem.costs)))

@@ -9,7 +9,9 @@ of a factor L of the kernel matrix K = LL' else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -56,6 +58,10 @@ _OF_THE_LARGEST = 0.01
 """The share of the largest diagonal that is left, above which a row becomes a pivot."""
 
 
+_FIRST_LOOK = 0.25
+"""The share of the most columns from which it is looked whether these will do."""
+
+
 class Factor(NamedTuple):
     """Rows L whose inner products are the kernel matrix, K = LL'."""
 
@@ -87,6 +93,8 @@ def factor_of_values(
     most: int,
     budget: Budget = ALL_CORES,
     weights: Vector | None = None,
+    *,
+    as_far: bool = False,
 ) -> Factor | None:
     """The same of a matrix of which ``values`` computes some rows, when they are needed.
 
@@ -95,7 +103,8 @@ def factor_of_values(
     largest; of these, only such as the others of the block leave large. Values that no kernel has beside
     this diagonal overflow and have no factor, and there is none once the budget is spent.
 
-    ``weights`` say how much of the diagonal it may leave out: a sum over the rows of at most 1.
+    ``weights`` say how much of the diagonal it may leave out: a sum over the rows of at most 1. With
+    ``as_far`` it leaves out what ``most`` columns do.
     """
     if not (diagonal >= 0.0).all():
         return None
@@ -105,11 +114,19 @@ def factor_of_values(
     rows: Matrix = np.empty((count, most), order="F")
     left = diagonal / scale**2
     pivots = np.empty(0, np.int64)
+    falling: list[tuple[int, float]] = []
     while (largest := float(left.max(initial=0.0))) > _LEFT_OUT:
         if budget.spent:
             return None
-        if weights is not None and core.dot(weights, left) <= 1.0:
+        if as_far and len(pivots) == most:
             break
+        if weights is not None:
+            out = core.dot(weights, left)
+            if out <= 1.0:
+                break
+            falling.append((len(pivots), math.log(out)))
+            if _is_hopeless(falling, most, count):
+                return None
         some = np.argsort(-left, kind="stable")[:_BLOCK]
         have = len(pivots)
         with one_blas_thread():
@@ -119,6 +136,7 @@ def factor_of_values(
         _subtract_products(block, rows[some, :have], rows[:, :have], budget)
         with one_blas_thread():
             lower, order, rank, _ = lapack.dpstrf(block[:, some], lower=1, tol=_OF_THE_LARGEST * largest)
+            rank = min(rank, most - have) if as_far else rank
             chosen = order[:rank] - 1
             if have + rank > most or rank == 0:
                 return None
@@ -136,6 +154,20 @@ def factor_of_values(
     if not ((np.abs(made) <= off).all() and left.min(initial=0.0) >= -_NO_FACTOR):
         return None
     return Factor(np.ascontiguousarray(rows * scale[:, np.newaxis]), pivots)
+
+
+def _is_hopeless(falling: Sequence[tuple[int, float]], most: int, count: int) -> bool:
+    """Whether ``most`` columns will leave out too much, by the pace of the second half so far.
+
+    ``falling`` has the logarithm of what is left out, in units of what may be, for growing numbers of
+    columns. As a rule it falls ever more slowly, but faster near the last of ``count`` rows.
+    """
+    columns, level = falling[-1]
+    if columns < _FIRST_LOOK * most:
+        return False
+    half, above = falling[bisect_left(falling, (columns // 2, -math.inf))]
+    left = (1.0 + most / count) * most - columns
+    return half == columns or level * (columns - half) > (above - level) * left
 
 
 def _subtract_products(block: Matrix, some: Matrix, rows: Matrix, budget: Budget) -> None:
@@ -179,6 +211,13 @@ def _better_w(
     return certify(seen, solution, known=proof, budget=budget, tol=tol)
 
 
+def on_factor(seen: Problem, factor: Factor) -> Problem:
+    """The problem on the rows of a factor of the kernel matrix."""
+    of_examples = Rows(factor.rows, keep_zeros=True)
+    twins = isinstance(seen.rows, TwinRows)
+    return replace(seen, rows=TwinRows(of_examples) if twins else of_examples)
+
+
 def solve_on_columns(
     seen: Problem,
     columns: Columns,
@@ -199,9 +238,7 @@ def solve_on_columns(
         way = find_way("auto", plain, tol).with_seed(seed)
     else:
         why = "Pairs of rows gained too little: solved on a factor of the kernel matrix."
-        of_examples = Rows(columns.rows, keep_zeros=True)
-        twins = isinstance(seen.rows, TwinRows)
-        plain = replace(seen, rows=TwinRows(of_examples) if twins else of_examples)
+        plain = on_factor(seen, columns)
         way = Way(
             InteriorPoint(),
             f"interior_point: {columns.rows.shape[1]} columns, whose scales differ by orders of magnitude.",

@@ -291,7 +291,7 @@ class _OnSet:
         for _ in range(_MOST_SYSTEMS):
             if system is None or not system.reaches(J):
                 state.system = system = Bordered(self.equations, J, state.proximal, budget)
-            change, shift = system.solve(self.equations, J, self.target - beta)
+            change, shift = system.solve(self.equations, J, self.target - beta, budget)
             pushed = f + self.matrix @ change + self.equations.diagonal * change + shift
             target = beta + change
             beyond = J & ((target < low - self.tiny) | (target > high + self.tiny))

@@ -118,21 +118,22 @@ FACTORS_ON_POINTS = 50
 twenty-five where it has an answer, and hundreds where rounding is all that it sees."""
 FACTORED_ROWS = 6_000
 """Rows up to which a kernel matrix may be factored, where these steps were too few."""
-INTERIOR_ROWS = 11_000
-"""Rows up to which the interior point takes a kernel matrix, where nothing else is left but pairs of rows:
-it then takes 1 GB, with its factor in the other half, and a factor five seconds of two cores."""
+LAGRANGIAN_ROWS = 50_000
+"""Rows up to which an augmented Lagrangian looks for those with a free multiplier: a product of some
+thousands of these with all rows takes a tenth of a second."""
+ROWS_OF_LAGRANGIAN, LEAST_ROWS_OF_LAGRANGIAN = 8_000, 1_000
+"""Rows of its systems, at most: a factor of so many takes three seconds of the processor. And those for
+which there has to be memory: with fewer, few problems would gain."""
+ROOM_OF_LAGRANGIAN = 1.9
+"""The memory of a system, in units of its matrix: the factor, and what is kept of a border."""
+WORK_ON_START = 1.6e10
+"""Rows times the squared number of columns of the factor whose answer it begins at: a step on them takes a
+third of a second of the processor, and seven are enough."""
 FEW_FACTOR_COLUMNS, MOST_FACTOR_COLUMNS = 1_000, 2_500
 """Columns of such a factor. Up to the first number the interior point is the fastest way; with the second,
 and as many rows, one of its steps takes half a second."""
 ROWS_PER_FACTOR_COLUMN = 4
 """Rows for each column of a factor, from which it is the fastest way with more columns, too."""
-ACTIVE_ROWS = 10_000
-"""Rows up to which all values are kept for active sets, which factor those of free rows: 0.8 GB."""
-ROOM_OF_ACTIVE_SETS = 1.25
-"""The memory of active sets, in units of the matrix of all values."""
-WORK_ON_FEW_ACTIVE = 2.5e12
-"""Their factors, each as the third power of its rows, where nothing else is left but pairs of rows: some
-ten seconds of two cores."""
 WORK_ON_FACTOR = 1.2e11
 """Rows times the squared number of columns of a factor of more rows than these: a step on them takes a
 second or two of two cores, and eight to twenty are enough."""

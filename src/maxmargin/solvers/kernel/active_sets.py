@@ -53,7 +53,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     walls_of,
 )
 from maxmargin.solvers.second_order.cholesky import factored, solved_by
-from maxmargin.solvers.sizes import ACTIVE_ROWS
+from maxmargin.solvers.sizes import FACTORED_ROWS
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import Count, Positive, Range, Seed
 from maxmargin.tools.side_by_side import side_by_side
@@ -150,10 +150,10 @@ class ActiveSets(Solver[State]):
         if (refusal := not_for_pairs(self.name, problem, twins=True)) is not None:
             return refusal
         count = kernel_rows(problem).count
-        if count > ACTIVE_ROWS:
+        if count > FACTORED_ROWS:
             return (
                 f"{self.name} keeps all values of the kernel and factors a part of them, for up to "
-                f"{ACTIVE_ROWS} rows. Got {count} instead. Use working_set."
+                f"{FACTORED_ROWS} rows. Got {count} instead. Use working_set."
             )
         return None
 

@@ -35,7 +35,7 @@ from maxmargin.solvers.interior_point import InteriorPoint, State
 from maxmargin.solvers.kernel.kernel_problem import kernel_rows, not_for_pairs
 from maxmargin.solvers.second_order.cholesky import cholesky, solved_by
 from maxmargin.solvers.second_order.system import NewtonSystem
-from maxmargin.solvers.sizes import FACTORS_ON_POINTS, INTERIOR_ROWS
+from maxmargin.solvers.sizes import FACTORED_ROWS, FACTORS_ON_POINTS
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import Natural
 from maxmargin.tools.side_by_side import side_by_side
@@ -64,9 +64,9 @@ class KernelInteriorPoint(InteriorPoint):
         if problem.total is not None:
             return f"{self.name} knows no total of the multipliers. Use working_set."
         count = kernel_rows(problem).count
-        if count > INTERIOR_ROWS:
+        if count > FACTORED_ROWS:
             return (
-                f"{self.name} factors all values of the kernel, for up to {INTERIOR_ROWS} rows. Got "
+                f"{self.name} factors all values of the kernel, for up to {FACTORED_ROWS} rows. Got "
                 f"{count} instead. Use working_set."
             )
         return None

@@ -17,6 +17,7 @@ M_00^-1 B, and the products of its columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,12 @@ class Equations:
     give: float | None
     """g; None: there is no b, and no balance to keep."""
 
+    def values(self, first: Indices, second: Indices) -> Matrix:
+        """K between some rows and others, in memory of its own."""
+        if first is second and len(first) == len(self.matrix):
+            return self.matrix.copy()
+        return self.matrix[np.ix_(first, second)]
+
 
 class Bordered:
     """The factor of J_0, and what it has answered for rows that came and went.
@@ -53,16 +60,17 @@ class Bordered:
     Rows keep their numbers from one call to the next; there may be more of them later, behind these.
     """
 
-    def __init__(self, equations: Equations, J: Mask, r: float, budget: Budget = ALL_CORES) -> None:
-        self.first, self.r = J, r
+    def __init__(
+        self, equations: Equations, J: Mask, r: float, budget: Budget = ALL_CORES, *, in_time: bool = False
+    ) -> None:
+        self.first, self.r, self.in_time = J, r, in_time
         self.rows = np.flatnonzero(J)
         if not len(self.rows):
             return
         self.place = np.cumsum(J) - 1
         """The place of a row among those of the factor."""
-        matrix = equations.matrix
-        self.factor = cholesky(lambda: _among(matrix, self.rows), equations.diagonal[self.rows], budget)
-        self.budget = budget
+        among = partial(equations.values, self.rows, self.rows)
+        self.factor = cholesky(among, equations.diagonal[self.rows], budget, in_time=in_time)
         self.border: dict[int, int] = {}
         """The columns of ``halves`` for rows that have come or gone; the first is that of b."""
         self.halves: Matrix = half_solved(self.factor, np.ones((len(self.rows), 1)))
@@ -79,23 +87,25 @@ class Bordered:
         new = [row for row in np.flatnonzero(J ^ self._first(J)) if row not in self.border]
         return len(self.border) + len(new) <= _BORDER * len(self.rows)
 
-    def solve(self, equations: Equations, J: Mask, known: Vector) -> tuple[Vector, float]:
+    def solve(
+        self, equations: Equations, J: Mask, known: Vector, budget: Budget = ALL_CORES
+    ) -> tuple[Vector, float]:
         """t, which is ``known`` for the rows outside J; and c."""
-        rows, matrix = self.rows, equations.matrix
+        rows = self.rows
         if not len(rows):
             return known, 0.0
         first = self._first(J)
         gone, come = np.flatnonzero(first & ~J), np.flatnonzero(J & ~first)
         still = np.where(J | first, 0.0, known)
         if still.any():
-            right = equations.right - matrix @ still
+            right = equations.right - equations.matrix @ still
             half = half_solved(self.factor, right[rows])
         else:
             right, half = equations.right, self._half_of(equations.right)
-        at = self._columns(matrix, gone, come)
+        at = self._columns(equations, gone, come, budget)
         corner = np.zeros((len(at), len(at)))
         inner = slice(len(gone), -1)
-        corner[inner, inner] = matrix[np.ix_(come, come)] + np.diag(equations.diagonal[come])
+        corner[inner, inner] = equations.values(come, come) + np.diag(equations.diagonal[come])
         corner[inner, -1] = corner[-1, inner] = 1.0
         balance = equations.balance - float(still.sum())
         wanted = np.concatenate([known[gone], right[come], [balance]])
@@ -125,7 +135,7 @@ class Bordered:
             self._right, self._half = right, half_solved(self.factor, right[self.rows])
         return self._half
 
-    def _columns(self, matrix: Matrix, gone: Indices, come: Indices) -> Indices:
+    def _columns(self, equations: Equations, gone: Indices, come: Indices, budget: Budget) -> Indices:
         """The columns of ``halves`` for these rows, and that of b; new ones are added."""
         new_gone, new_come = (
             np.array([row for row in rows if row not in self.border], np.intp) for rows in (gone, come)
@@ -133,11 +143,11 @@ class Bordered:
         if len(new_gone) + len(new_come):
             border = np.zeros((len(self.rows), len(new_gone) + len(new_come)), order="F")
             border[self.place[new_gone], np.arange(len(new_gone))] = 1.0
-            border[:, len(new_gone) :] = matrix[new_come][:, self.rows].T  # of a symmetric matrix
+            border[:, len(new_gone) :] = equations.values(new_come, self.rows).T  # of a symmetric matrix
             known = self.halves.shape[1]
+            more = half_solved(self.factor, border, budget, in_time=self.in_time)
             for row in (*new_gone.tolist(), *new_come.tolist()):
                 self.border[row] = 1 + len(self.border)
-            more = half_solved(self.factor, border, self.budget)
             self.halves = np.asfortranarray(np.concatenate([self.halves, more], axis=1))
             products = np.empty((self.halves.shape[1],) * 2)
             products[:known, :known] = self.products
@@ -145,11 +155,6 @@ class Bordered:
             products[known:, :known] = products[:known, known:].T
             self.products = products
         return np.array([self.border[row] for row in (*gone.tolist(), *come.tolist())] + [0], np.intp)
-
-
-def _among(matrix: Matrix, rows: Indices) -> Matrix:
-    """A copy of the part of a matrix that these rows have among themselves."""
-    return matrix.copy() if len(rows) == len(matrix) else matrix[np.ix_(rows, rows)]
 
 
 def _solve(matrix: Matrix, right: Vector) -> Vector:

@@ -34,7 +34,8 @@ the products slower."""
 _PART = 512
 """Rows of a panel that a thread takes at once: a product of some milliseconds."""
 _COLUMNS = 64
-"""Right-hand sides that a thread takes at once, which is some milliseconds for 2,000 rows."""
+"""Right-hand sides that a thread takes at once: some milliseconds for 2,000 rows, a twentieth of a
+second for 8,000."""
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
@@ -45,14 +46,20 @@ def solved_by(factor: Matrix, right: Matrix) -> Matrix:
     return np.asarray(solved)
 
 
-def half_solved(factor: Matrix, right: Matrix, budget: Budget = ALL_CORES) -> Matrix:
-    """L^-1 times one right-hand side or several, by a factor L' from here: half of a solution."""
+def half_solved(
+    factor: Matrix, right: Matrix, budget: Budget = ALL_CORES, *, in_time: bool = False
+) -> Matrix:
+    """L^-1 times one right-hand side or several, by a factor L' from here: half of a solution.
+
+    What the budget ends is said by ``factored``.
+    """
     half = np.array(right, np.float64, order="F")
     if half.ndim == 1:
         with one_blas_thread():
             return np.asarray(blas.dtrsv(factor, half, lower=0, trans=1, overwrite_x=1))
 
     def solve(some: slice) -> None:
+        _end_in_time(budget, in_time)
         half[:, some] = blas.dtrsm(1.0, factor, half[:, some], lower=0, trans_a=1)
 
     parts = [slice(column, column + _COLUMNS) for column in range(0, half.shape[1], _COLUMNS)]
@@ -66,18 +73,25 @@ def solved_from_half(factor: Matrix, half: Vector) -> Vector:
         return np.asarray(blas.dtrsv(factor, half, lower=0, trans=0))
 
 
-def factored(matrix: Matrix, budget: Budget) -> Matrix | None:
+def _end_in_time(budget: Budget, in_time: bool) -> None:
+    end_if_stopped(budget)
+    if in_time and budget.spent:
+        raise TimeoutError
+
+
+def factored(matrix: Matrix, budget: Budget, *, in_time: bool = False) -> Matrix | None:
     """The factor L' of a matrix whose lower triangle is read, which it takes the place of.
 
     What lies above the diagonal stays as it is, in memory and in the factor's other triangle. None where
-    the matrix is not positive definite; KeyboardInterrupt once the budget is stopped.
+    the matrix is not positive definite; KeyboardInterrupt once the budget is stopped, and TimeoutError once
+    it is spent, if it is to be ``in_time``.
     """
     with one_blas_thread():
         if len(matrix) <= _AT_ONCE:
             whole, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
             return None if failed else np.asarray(whole)
         for first in range(0, len(matrix), _PANEL):
-            end_if_stopped(budget)
+            _end_in_time(budget, in_time)
             panel = matrix[first:, first : first + _PANEL]
             size = panel.shape[1]
             before = matrix[first:, :first]
@@ -99,10 +113,17 @@ def factored(matrix: Matrix, budget: Budget) -> Matrix | None:
     return matrix.T
 
 
-def cholesky(lower: Matrix | Callable[[], Matrix], diagonal: Vector, budget: Budget = ALL_CORES) -> Matrix:
+def cholesky(
+    lower: Matrix | Callable[[], Matrix],
+    diagonal: Vector,
+    budget: Budget = ALL_CORES,
+    *,
+    in_time: bool = False,
+) -> Matrix:
     """The factor of this lower triangle plus the diagonal, positive definite but for rounding.
 
-    The triangle may be a function that makes it, where that is no more work than to copy it.
+    The triangle may be a function that makes it, where that is no more work than to copy it. What the
+    budget ends is said by ``factored``.
     """
     make = lower.copy if isinstance(lower, np.ndarray) else lower
     ridge = 0.0
@@ -115,7 +136,7 @@ def cholesky(lower: Matrix | Callable[[], Matrix], diagonal: Vector, budget: Bud
         on_diagonal += diagonal + ridge
         # Where no row has curvature and the intercept is exact, any scale will do for it.
         on_diagonal[on_diagonal <= 0.0] = 1.0
-        factor = factored(matrix, budget)
+        factor = factored(matrix, budget, in_time=in_time)
         if factor is not None:
             return factor
         # Rounding has eaten the diagonal. Any positive definite matrix gives a direction of descent.

@@ -198,7 +198,7 @@ def test_a_border_is_answered_for_in_parts_and_can_be_stopped():
     equations = Equations(M, np.full(1_200, 0.1), right, 0.0, 0.0)
     first, J = np.arange(1_200) < 1_000, np.arange(1_200) < 1_100
     stopped = Budget(math.inf, 2)
-    system = Bordered(equations, first, 0.1)
+    system = Bordered(equations, first, 0.1, in_time=True)
     stopped.stop()
     with pytest.raises(KeyboardInterrupt):
         system.solve(equations, J, np.zeros(1_200), stopped)

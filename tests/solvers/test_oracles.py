@@ -703,9 +703,9 @@ def test_contradicting_rows_are_taken_back_from_C(monkeypatch):
             factors[-1] += 1
             super().__init__(equations, J, r, budget)
 
-        def solve(self, equations, J, known):
+        def solve(self, equations, J, known, budget):
             sizes.append(np.count_nonzero(J))
-            return super().solve(equations, J, known)
+            return super().solve(equations, J, known, budget)
 
     monkeypatch.setattr(active_sets, "Bordered", Counted)
     solver = ActiveSet(proximal=1e-8)

@@ -392,6 +392,15 @@ def test_a_jump_ends_at_the_least_value_on_its_line(seed):
     np.testing.assert_allclose(moved[1], products @ (moved[0] - before), atol=1e-9)
 
 
+def test_a_step_too_short_to_reach_0_crosses_nothing():
+    before, step = np.array([1e200, 1.0]), np.array([-1e-200, 1.0])
+    gradient = np.array([0.0, -2.0])
+    point, effect = best_move(before, step, np.full(2, 1e-3), gradient, lambda d: (d, float(d @ d)))
+    assert point[0] == before[0]
+    assert point[1] > before[1]
+    assert effect[1] == pytest.approx(point[1] - before[1])
+
+
 @every_pair(loss=LOSSES, intercept=INTERCEPTS, seed=range(4))
 def test_the_run_begins_at_the_best_intercept_for_no_weights(loss, intercept, seed):
     X, y = drawn(seed)

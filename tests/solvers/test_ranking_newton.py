@@ -87,6 +87,17 @@ def test_a_slope_that_is_rounding_alone_ends_the_run():
     assert ranking_newton._zero_of_slope(problem, state, uphill, problem.rows.scores(uphill)) == 0.0
 
 
+def test_pairs_that_cancel_leave_nothing_to_do():
+    """Each row is once above the other and once below: w = 0 is best, and rounding makes systems indefinite."""
+    rows = np.array([[29164107322214.49, 29174537267184.812, 29164106246520.652],
+                     [29164108613176.004, 29182650283340.492, 29164106246524.49]])  # fmt: skip
+    X, y = rows[[0, 1, 1, 0]], np.array([-1.0, 1.0, -1.0, 1.0])
+    problem = ranking_problem(X, y, 1.0, query=np.zeros(4, np.int64), loss="squared_hinge")
+    model = solve(problem, tol=7e-4, max_steps=10_000)
+    assert not model.w.any()
+    assert 0.0 <= model.certificate.dual <= 4.0 <= model.certificate.primal < 4.0 + 1e-12
+
+
 def test_solver_and_problem_have_to_fit():
     X, y, query, _ = ranked_rows()
     with pytest.raises(ValueError, match="solver='auto' for a ranking"):

@@ -254,6 +254,8 @@ def _by_conjugate_gradients(problem: RankingProblem, state: State, budget: Budge
     rows, pairs, C = problem.rows, problem.pairs, problem.C
     g = state.gradient
     size = math.sqrt(core.dot(g, g))
+    if size == 0.0:
+        return np.zeros_like(g)
     enough = size * min(_FORCING, math.sqrt(size / max(math.sqrt(core.dot(state.w, state.w)), size)))
     p, residual = np.zeros_like(g), -g
     along, squared = residual.copy(), size * size

@@ -84,7 +84,8 @@ def best_move(
         return None
     effect, curvature = effect_of(step) if image is None else (image, core.dot(image, image))
     crosses = (before * step < 0.0) & (thresholds > 0.0)
-    ends = np.divide(-before, step, out=np.full(len(step), np.inf), where=crosses)
+    with np.errstate(over="ignore"):  # a step too short to cross is as good as none
+        ends = np.divide(-before, step, out=np.full(len(step), np.inf), where=crosses)
     share, last = share_of_line(slope, curvature, ends, 2.0 * thresholds * np.abs(step))
     moved = before + share * step
     if last >= 0:

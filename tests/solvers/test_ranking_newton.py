@@ -88,7 +88,7 @@ def test_a_slope_that_is_rounding_alone_ends_the_run():
 
 
 def test_pairs_that_cancel_leave_nothing_to_do():
-    """Each row is once above the other and once below: w = 0 is best, and rounding makes systems indefinite."""
+    """Each row is once above the other and once below: w = 0 is best; rounding makes systems indefinite."""
     rows = np.array([[29164107322214.49, 29174537267184.812, 29164106246520.652],
                      [29164108613176.004, 29182650283340.492, 29164106246524.49]])  # fmt: skip
     X, y = rows[[0, 1, 1, 0]], np.array([-1.0, 1.0, -1.0, 1.0])

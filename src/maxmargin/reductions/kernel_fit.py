@@ -556,7 +556,7 @@ class KernelLadder:
         return attempt.go_on(way, 0.0 if tiny else self.tol, max_steps, known)
 
     def _on_pairs_for_long(self, attempt: Attempt, known: Certificate | None) -> Model:
-        """Pairs of rows until the end, of which somebody is told in any case."""
+        """Pairs of rows until the end, of which the log is told now and then."""
         if attempt.callback is None:
             attempt = replace(attempt, callback=LongFit(attempt.name, self.tol))
         return self._on_pairs(NO_LIMIT, math.inf, attempt, known)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a fit says that may go on for long, though nobody watches it: a line in the log now and then."""
+"""What a fit that may go on for long tells a log that takes INFO: now and then, how far it is."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LongFit:
         if progress.seconds >= self._next:
             self._next = 2.0 * progress.seconds
             left = self._left.seconds if gap <= _TELLS else None
-            logger.warning(
+            logger.info(
                 "%s: %s after %s of steps on pairs of rows, which go on until it is %.1e. Ctrl-C ends them "
                 "with the best model so far, and so does max_time. A smaller C or gamma is solved sooner.",
                 self.name,

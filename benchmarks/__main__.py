@@ -32,6 +32,7 @@ from benchmarks import (
     kernel,
     machine,
     memory,
+    noisy,
     pegasos,
     proofs,
     reading,
@@ -191,6 +192,12 @@ def _add_intelex_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fits", type=Path, help="a file that keeps what was measured, to go on from")
 
 
+def _add_noisy_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, longest=60.0)
+    parser.add_argument("--count", type=int, default=30, help="how many problems are drawn")
+    parser.add_argument("--seed", type=int, default=0, help="of the first of them")
+
+
 def _add_dask_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, repeat=3)
     parser.add_argument(
@@ -326,6 +333,12 @@ PAGES = {
         _add_wide_options,
         lambda given, tell: wide.measure(given.data, given.loss, given.longest, tell, given.batches),
         lambda given, found: wide.markdown(found, given.longest),
+    ),
+    "noisy": Page(
+        "kernels of thousands of rows with noisy labels and a very large C: do fits end?",
+        _add_noisy_options,
+        lambda given, tell: noisy.measure(given.count, given.seed, given.longest, tell),
+        lambda given, found: noisy.markdown(found, given.longest),
     ),
     "degree2": Page(
         "monomials of degree 2 that are not written out",

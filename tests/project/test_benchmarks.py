@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
-from benchmarks import along_costs, datasets, family, family_members, machine, proofs, small, wide
+from benchmarks import along_costs, datasets, family, family_members, machine, noisy, proofs, small, wide
 from benchmarks.__main__ import PAGES, main
 from maxmargin import Problem, solve
 
@@ -166,6 +167,25 @@ def test_wide_goes_on_from_its_file(tmp_path, monkeypatch):
     page = wide.markdown(fits, 5.0)
     assert "Certified here: 4 of 4 fits" in page
     assert page.count("x |") == 2
+
+
+def test_noisy_problems_are_drawn_again_alike_and_each_has_a_line(monkeypatch):
+    monkeypatch.setattr(noisy, "HARD", (noisy.Case(120, 3, "whole", 1.0, 1e3, 0.2),))
+    monkeypatch.setattr(noisy, "drawn", lambda seed: noisy.Case(100 + seed, 2, "normal", 0.3, 1e2, 0.5))
+    found = noisy.measure(2, 4, 10.0, lambda text: None)
+    assert [fit.case.rows for fit in found] == [120, 104, 105]
+    assert all(fit.status == "CERTIFIED" and fit.relative_gap <= 1e-3 for fit in found)
+    page = noisy.markdown([*found[:2], replace(found[2], status="TIME_LIMIT")], 10.0)
+    assert "| 104 x 2, normal |" in page
+    assert "| **105 x 2, normal** |" in page
+    assert "2 of 3 are certified, 3 end within 10 s." in page
+    monkeypatch.undo()
+    assert noisy.drawn(7) == noisy.drawn(7) != noisy.drawn(8)
+    case = noisy.drawn(3)
+    X, y = noisy.data_of(case, 3)
+    assert X.shape == (case.rows, case.columns)
+    assert abs(y.mean()) < 0.1
+    np.testing.assert_array_equal(X, noisy.data_of(case, 3)[0])
 
 
 def test_rows_drawn_for_chunks_are_the_same_again_and_their_page_has_a_line_for_each_fit(tmp_path):

@@ -172,3 +172,14 @@ def test_the_unit_of_y_does_not_matter(factor, shift):
 def test_numbers_are_needed(kind):
     with pytest.raises(ValueError, match="requires y"):
         kind().fit(np.eye(3), None)
+
+
+def test_values_that_are_all_0_end_a_fit_without_a_tube():
+    """The best objective is 0, of which no gap is a share: there is nothing to go on for."""
+    X = sparse.csr_matrix((6, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SVR(C=1e-4, epsilon=0.0, gamma=1.0).fit(X, np.zeros(6))
+    assert model.n_iter_ <= 10
+    assert model.certificate_.dual == 0.0 <= model.certificate_.primal < 1e-300
+    assert not model.predict(X).any()

@@ -120,7 +120,7 @@ class Level:
 
     def has_resort(self, budget: Budget) -> bool:
         """Whether Newton's method goes on where rounds on all rows do not, as long as they gain by it."""
-        if not self.has_all or self.dual.violation > _GAINED * self.resort:
+        if not self.has_all or not 0.0 < self.dual.violation <= _GAINED * self.resort:
             return False
         self.resort, self.work = self.dual.violation, self.rounds.work
         return self.rounds.move_free(self.dual, MOST_FREE_ROWS, _MOST_SYSTEMS, budget) > 0

@@ -51,9 +51,13 @@ Extended = NDArray[np.longdouble]
 
 @dataclass
 class Found(sceptic.Found):
-    """What some of the fits came to; all findings are shown."""
+    """What some of the fits came to; nearly all findings are shown."""
 
     most_shown: ClassVar[int] = 300
+
+
+_LISTED = 40
+"""Findings of a kind that the page lists, those that fell shortest first."""
 
 
 class Stated(NamedTuple):
@@ -392,7 +396,7 @@ def markdown(batches: Batches) -> str:
     for name in FINDINGS:
         texts = [text for fault, text in found.shown if fault.name == name]
         if texts:
-            listed = "\n".join(f"* `{text}`" for text in texts)
-            worst = f", the worst {len(texts)}" if len(texts) == Found.most_shown else ""
+            listed = "\n".join(f"* `{text}`" for text in texts[:_LISTED])
+            worst = f", the worst {_LISTED}" if len(texts) > _LISTED else ""
             parts.append(f"### {name.capitalize()}{worst}\n\n{listed}")
     return "\n\n".join(parts) + "\n"

@@ -291,7 +291,7 @@ def test_where_rounding_ends_the_others_the_interior_point_method_goes_on(interc
         # Rounding is nearly as large as this here: which way it falls depends on the start, and it may take
         # a thousand steps that gain nothing until the last method has its turn.
         assert solve(problem, tol=1e-6, max_steps=10_000).certificate.relative_gap <= 2e-6
-        model = solve(problem, SECOND["hinge"], tol=1e-6)
+        model = solve(problem, SECOND["hinge"], tol=1e-6, max_steps=10_000)
         assert model.certificate.relative_gap <= 2e-6
         found = certify(problem, Solution(w=model.w, alpha=model.alpha))
         assert found.relative_gap <= 1e-5  # b is found again, from rounded scores

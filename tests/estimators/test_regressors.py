@@ -179,7 +179,7 @@ def test_values_that_are_all_0_end_a_fit_without_a_tube():
     X = sparse.csr_matrix((6, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = SVR(C=1e-4, epsilon=0.0, gamma=1.0).fit(X, np.zeros(6))
-    assert model.n_iter_ <= 10
+        model = SVR(C=1e-4, epsilon=0.0, gamma=1.0, max_time=10).fit(X, np.zeros(6))
+    assert model.status_ is Status.RULE_FIRED  # and not the limit on time
     assert model.certificate_.dual == 0.0 <= model.certificate_.primal < 1e-300
     assert not model.predict(X).any()
